@@ -3,7 +3,7 @@
 /** Commands in this package's scripts that change nothing. A command that is not listed counts as a write. */
 const READS = new Set(
   (
-    'EXISTS GET GETRANGE HEXISTS HGET HGETALL HKEYS HLEN HMGET HSCAN LINDEX LLEN LRANGE PTTL PUBSUB TIME TYPE ' +
+    'EXISTS GET GETRANGE HEXISTS HGET HGETALL HKEYS HLEN HMGET HSCAN LINDEX LLEN LRANGE PTTL PUBSUB STRLEN TIME TYPE ' +
     'ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZSCORE'
   ).split(' '),
 );

@@ -1,37 +1,60 @@
--- lib/inspect-object: reads everything that Redis has under one name
--- Defines  inspect  function: type of the object, its PTTL, its fields and values or its value, waiters, token, permits
--- A user's hash or sorted set of such a name may have millions of members, so it is not read whole.
+-- lib/inspect-object: reads what Redis has under one name
+-- Defines  inspect  function: type of the object, its PTTL, its fields and values or its value, waiters, token, permits, and
+--                   the numbers of fields, waiters and permits, of which at most `most` of each are read; 0 = all
+-- Hashes, strings and sorted sets of such a name may be an application's, and of any size. So only what looks like a lock
+-- or a synchronizer is read.
 
-local function inspect(object, queue, token, taken)
+local function inspect(object, queue, token, taken, most)
   local kind = redis.call('TYPE', object).ok
-  local content = {}
+  local content, size = {}, 0
   if kind == 'hash' then
-    local whole = redis.call('HLEN', object) <= 1000
-    if not whole then
+    size = redis.call('HLEN', object)
+    local client = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+    local fields, step, isLock = {}, 1, false
+    if size <= 1000 then
+      fields = redis.call('HKEYS', object)
+    else
       -- Most fields of a lock with so many name an owner.
-      content = redis.call('HSCAN', object, '0', 'COUNT', '100')[2]
-      local client = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
-      for i = 1, #content, 2 do whole = whole or string.find(content[i], client .. ':%-?%d') end
+      fields, step = redis.call('HSCAN', object, '0', 'COUNT', '100')[2], 2
     end
-    if whole then content = redis.call('HGETALL', object) end
-  elseif kind == 'string' then
-    content = { redis.call('GET', object) }
+    for i = 1, #fields, step do isLock = isLock or string.find(fields[i], client .. ':%-?%d') end
+    if isLock and most == 0 then
+      content = redis.call('HGETALL', object)
+    elseif isLock then
+      local read = { 'mode', redis.call('HGET', object, 'mode') }
+      local some = size > most and redis.call('HSCAN', object, '0', 'COUNT', most)[2] or redis.call('HGETALL', object)
+      for i = 1, math.min(#some, 2 * most) do read[i + 2] = some[i] end
+      for i = 1, #read, 2 do
+        -- No field of a lock is longer. The field `mode` may be missing.
+        if read[i + 1] and #read[i] + #read[i + 1] <= 1000 then
+          content[#content + 1] = read[i]
+          content[#content + 1] = read[i + 1]
+        end
+      end
+    end
+  elseif kind == 'string' and redis.call('STRLEN', object) <= 20 then
+    -- No count is longer.
+    content = { redis.call('GETRANGE', object, 0, 19) }
   end
-  local waiters = {}
-  if redis.call('TYPE', queue).ok == 'list' then waiters = redis.call('LRANGE', queue, 0, -1) end
-  local permits = {}
+  local waiters, waiting = {}, 0
+  if redis.call('TYPE', queue).ok == 'list' then
+    waiting = redis.call('LLEN', queue)
+    for i, waiter in ipairs(redis.call('LRANGE', queue, 0, most - 1)) do waiters[i] = string.sub(waiter, 1, 1000) end
+  end
+  local permits, out = {}, 0
   -- The id of a permit has 16 bytes.
   if redis.call('TYPE', taken).ok == 'zset' and #redis.call('ZRANGE', taken, 0, 0)[1] == 16 then
     local time = redis.call('TIME')
     local now = math.floor(time[1] * 1000 + time[2] / 1000)
-    local members = redis.call('ZRANGE', taken, 0, -1, 'WITHSCORES')
+    out = redis.call('ZCARD', taken)
+    local members = redis.call('ZRANGE', taken, 0, most - 1, 'WITHSCORES')
     for i = 1, #members, 2 do
       local id, ends = '', tonumber(members[i + 1])
-      for j = 1, #members[i] do id = id .. string.format('%02x', string.byte(members[i], j)) end
+      for j = 1, math.min(#members[i], 16) do id = id .. string.format('%02x', string.byte(members[i], j)) end
       permits[i] = id
       permits[i + 1] = ends >= 922337203685477 and -1 or math.max(ends - now, 0)
     end
   end
-  local drawn = redis.call('TYPE', token).ok == 'string' and redis.call('GET', token) or ''
-  return { kind, redis.call('PTTL', object), content, waiters, drawn, permits }
+  local drawn = redis.call('TYPE', token).ok == 'string' and redis.call('GETRANGE', token, 0, 19) or ''
+  return { kind, redis.call('PTTL', object), content, waiters, drawn, permits, { size, waiting, out } }
 end

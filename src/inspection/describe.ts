@@ -41,6 +41,17 @@ export interface ListEntry extends Omit<Inspection, 'owners'> {
   readonly waiters: number | undefined;
 }
 
+/** A list entry of which only a part may have been read. */
+export interface ReadEntry extends ListEntry {
+  /** How much there is, if only a part was asked for. */
+  readonly counts?: {
+    /** `undefined`: unknown, and more than were read. */
+    readonly owners: number | undefined;
+    readonly queue: number;
+    readonly permits: number;
+  };
+}
+
 /** The services of the client that inspections use. */
 export interface Inspecting {
   readonly client: { readonly closed: boolean };
@@ -50,6 +61,8 @@ export interface Inspecting {
   readonly servers: Servers;
   /** Called before each command, also by `servers`. */
   readonly pace?: Pace;
+  /** Number of owners, waiters and permits that are read of each name. Absent: all. */
+  readonly most?: number;
 }
 
 /** The keys that an inspection reads. */
@@ -62,14 +75,15 @@ const keysOf = (key: string): [string, string, string, string] => [
 
 /** Reads one name, at one moment. */
 export async function inspectName({ executor, keyPrefix, clientId }: Inspecting, name: string): Promise<Inspection> {
-  return inspectionOf(name, clientId, await executor.ask(inspect, keysOf(keyPrefix + name), []));
+  return inspectionOf(name, clientId, await executor.ask(inspect, keysOf(keyPrefix + name), [0]));
 }
 
 /** Reads one name, with the processes and the waiters of a list entry. */
 export async function describeName(inspecting: Inspecting, name: string): Promise<ListEntry> {
   const found = await inspectName(inspecting, name);
   const server = inspecting.servers.of(inspecting.keyPrefix + name);
-  const [entry] = server === undefined ? [] : await complete(server, inspecting.keyPrefix, [found]);
+  if (server === undefined) return withoutProcesses(found);
+  const [entry] = await complete(server, inspecting.keyPrefix, [{ found }]);
   return entry ?? withoutProcesses(found);
 }
 
@@ -79,24 +93,76 @@ const withoutProcesses = (found: Inspection): ListEntry => ({
   waiters: undefined,
 });
 
-/** The entries of the names that are in use. A name that the user of the connection may not read is left out. */
-export async function describe(inspecting: Inspecting, server: Server, names: readonly string[]): Promise<ListEntry[]> {
-  const { clientId, keyPrefix } = inspecting;
+/** Number of names that one script reads. Redis serves no other client during that time. */
+const BATCH = 125;
+/** Number of characters of these names. Each name is part of several keys. */
+const BATCH_CHARACTERS = 65_536;
+
+/** The names in parts for `describe`. A part has at least one name. */
+export function batchesOf(names: readonly string[]): string[][] {
+  const batches: string[][] = [];
+  let left = 0;
+  for (const name of names) {
+    const last = batches.at(-1);
+    left -= name.length;
+    if (last !== undefined && last.length < BATCH && left >= 0) last.push(name);
+    else {
+      batches.push([name]);
+      left = BATCH_CHARACTERS - name.length;
+    }
+  }
+  return batches;
+}
+
+/**
+ * The entries of the names that are in use. A name that the user of the connection may not read is left out. So is a
+ * number that nothing but its value connects with a semaphore or latch: a number of the application must stay its own.
+ * `isKnown`: whether the name of a number is known as that of a semaphore or latch.
+ */
+export async function describe(
+  inspecting: Inspecting,
+  server: Server,
+  names: readonly string[],
+  isKnown: (name: string) => boolean,
+): Promise<ReadEntry[]> {
+  const { clientId, keyPrefix, most } = inspecting;
   const replies = await read(inspecting, server, names);
-  const found = names
-    .flatMap((name, at) => (replies[at] === undefined ? [] : inspectionOf(name, clientId, replies[at])))
-    .filter(isInUse);
-  return complete(server, keyPrefix, found);
+  const found = names.flatMap((name, at) => {
+    const reply = replies[at];
+    if (reply === undefined) return [];
+    const inspection = inspectionOf(name, clientId, reply);
+    return { found: inspection, ...(most !== undefined && { counts: countsOf(inspection, reply) }) };
+  });
+  const entries = await complete(
+    server,
+    keyPrefix,
+    found.filter((each) => isInUse(each.found)),
+  );
+  return entries.filter(({ name, kind, waiters = 0 }) => kind !== 'counter' || waiters > 0 || isKnown(name));
+}
+
+function countsOf({ kind, owners }: Inspection, { content, sizes }: InspectReply): ReadEntry['counts'] {
+  const [fields, queue, permits] = sizes;
+  const isWhole = 2 * fields <= content.length;
+  // A group has several fields for each value.
+  const all = kind === 'group' ? undefined : fields - (kind === 'read-write' ? 1 : 0);
+  return { owners: isWhole || owners.length === 0 ? owners.length : all, queue, permits };
 }
 
 /** Adds the processes of the owners and the waiters. */
-async function complete(server: Server, keyPrefix: string, found: readonly Inspection[]): Promise<ListEntry[]> {
-  if (found.length === 0) return [];
-  const [clients, waiters] = await Promise.all([server.clients(), waitersOf(server, keyPrefix, found)]);
-  return found.map((inspection, at) => ({
-    ...inspection,
-    owners: inspection.owners.map((owner) => ({ ...owner, process: clients.get(clientIdOf(owner.owner)) })),
-    waiters: inspection.kind === 'fair' ? inspection.queue.length : waiters?.[at],
+async function complete(
+  server: Server,
+  keyPrefix: string,
+  inspected: readonly { readonly found: Inspection; readonly counts?: ReadEntry['counts'] }[],
+): Promise<ReadEntry[]> {
+  if (inspected.length === 0) return [];
+  const all = inspected.map(({ found }) => found);
+  const [clients, waiters] = await Promise.all([server.clients(), waitersOf(server, keyPrefix, all)]);
+  return inspected.map(({ found, counts }, at) => ({
+    ...found,
+    owners: found.owners.map((owner) => ({ ...owner, process: clients.get(clientIdOf(owner.owner)) })),
+    waiters: found.kind === 'fair' ? (counts?.queue ?? found.queue.length) : waiters?.[at],
+    ...(counts !== undefined && { counts }),
   }));
 }
 
@@ -107,20 +173,20 @@ const isInUse = ({ name, kind, type, owners, queue }: Inspection): boolean =>
     : kind === 'counter' || kind === 'permits' || owners.length > 0 || queue.length > 0;
 
 async function read(
-  { executor, keyPrefix, pace }: Inspecting,
+  { executor, keyPrefix, pace, most = 0 }: Inspecting,
   server: Server,
   names: readonly string[],
 ): Promise<(InspectReply | undefined)[]> {
   const [first, ...others] = names.map((name) => keysOf(keyPrefix + name));
   if (first === undefined) return [];
   try {
-    return await server.ask(inspectAll, first, others.flat());
+    return await server.ask(inspectAll, first, [most, ...others.flat()]);
   } catch (error) {
     if (error instanceof ClientClosedError) throw error;
     // A key may be forbidden, or its slot may have left this server. One name at a time, the others are read.
     const each = names.map(async (name) => {
       await pace?.();
-      return executor.ask(inspect, keysOf(keyPrefix + name), []).catch(ifRefused(undefined));
+      return executor.ask(inspect, keysOf(keyPrefix + name), [most]).catch(ifRefused(undefined));
     });
     return Promise.all(each);
   }

@@ -53,7 +53,7 @@ export interface Inspection {
    */
   readonly remaining: number;
   /**
-   * The value of a string key: the free permits of a semaphore, or the count of a latch. `undefined` for other types.
+   * The value of a counter: the free permits of a semaphore, or the count of a latch. `undefined` for all others.
    */
   readonly value: string | undefined;
   /** The taken permits of a permit-expirable semaphore, ordered by the end of their leases. */
@@ -70,13 +70,14 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   const found = (kind: Inspection['kind'], owners: readonly OwnerInspection[] = [], value?: string): Inspection => {
     return { name, kind, type, owners, queue, remaining: timeLeftNumber(left), value, permits };
   };
-  if (permits.length > 0) return found('permits', [], content[0]);
+  if (permits.length > 0) return found('permits', [], COUNT.test(content[0] ?? '') ? content[0] : undefined);
   if (type === 'none') return found(queue.length > 0 ? 'fair' : 'free');
-  if (type === 'string') return found(COUNT.test(content[0] ?? '') ? 'counter' : 'unknown', [], content[0]);
+  if (type === 'string') return COUNT.test(content[0] ?? '') ? found('counter', [], content[0]) : found('unknown');
   if (type !== 'hash') return found('unknown');
   const fields = new Map<string, string>();
   for (let i = 0; i + 1 < content.length; i += 2) fields.set(content[i] as string, content[i + 1] as string);
-  if (isForeign([...fields.keys()])) return found('unknown');
+  // The script reads no field of a hash that is not a lock.
+  if (fields.size === 0 || isForeign([...fields.keys()])) return found('unknown');
   const ofGroup = groupOwners(clientId, fields);
   if (ofGroup.length > 0) return found('group', ofGroup);
   const readWrite = fields.delete('mode');

@@ -2,9 +2,9 @@ import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../er
 import { checkWellFormed, refuseUnknown } from '../options.js';
 import { channels, scan } from '../redis/scripts/server.js';
 import { keysMeantBy, keysOfChannel, scansFor, WAITING_PATTERNS } from './candidates.js';
-import { describe, ifRefused, type Inspecting, type ListEntry } from './describe.js';
+import { batchesOf, describe, ifRefused, type Inspecting, type ReadEntry } from './describe.js';
 import { globMatcher } from './glob.js';
-import type { Server } from './servers.js';
+import { weightOf, type Server } from './servers.js';
 
 /** The options of {@link LockClient.list}. */
 export interface ListOptions {
@@ -23,15 +23,13 @@ export interface ListOptions {
 
 /** Number of keys that one SCAN examines. Redis serves no other client during that time. */
 const PAGE = 250;
-/** Number of names that one script reads, for the same reason. */
-export const BATCH = 125;
 
 /**
  * Checks the arguments and returns the list. The list sends no command before its first entry is requested.
  *
  * @throws {InvalidArgumentError} An option is invalid.
  */
-export function list(inspecting: Inspecting, options: ListOptions = {}): AsyncGenerator<ListEntry, void, undefined> {
+export function list(inspecting: Inspecting, options: ListOptions = {}): AsyncGenerator<ReadEntry, void, undefined> {
   if (typeof options !== 'object' || (options as unknown) === null) {
     throw new InvalidArgumentError('options', 'an object', options);
   }
@@ -54,7 +52,7 @@ async function* entries(
   match: string,
   limit: number,
   signal: AbortSignal | undefined,
-): AsyncGenerator<ListEntry, void, undefined> {
+): AsyncGenerator<ReadEntry, void, undefined> {
   const { keyPrefix, client } = inspecting;
   const isMatch = globMatcher(match);
   const check = (): void => {
@@ -63,19 +61,18 @@ async function* entries(
   };
   check();
   // SCAN may return a key twice, and several keys may belong to one name.
-  const seen = new Set<string>();
+  const listed = new Set<string>();
   let left = limit;
   for (const server of await inspecting.servers.all()) {
-    for await (const keys of pages(server, keyPrefix, match)) {
+    for await (const { keys, isSign } of pages(inspecting, server, match)) {
       check();
       const names = keys
         .filter((key) => key.startsWith(keyPrefix))
         .map((key) => key.slice(keyPrefix.length))
-        .filter((name) => name !== '' && isMatch(name) && !seen.has(name));
-      for (const name of names) seen.add(name);
-      const unique = [...new Set(names)];
-      for (let at = 0; at < unique.length; at += BATCH) {
-        for (const entry of await describe(inspecting, server, unique.slice(at, at + BATCH))) {
+        .filter((name) => name !== '' && isMatch(name) && !listed.has(name));
+      for (const batch of batchesOf([...new Set(names)])) {
+        for (const entry of await describe(inspecting, server, batch, () => isSign)) {
+          listed.add(entry.name);
           yield entry;
           left -= 1;
           if (left === 0) return;
@@ -86,13 +83,21 @@ async function* entries(
   }
 }
 
+interface Page {
+  readonly keys: readonly string[];
+  /** Whether a number with one of these keys is a semaphore or latch. A sorted set beside it does not say so. */
+  readonly isSign: boolean;
+}
+
 /** The keys that may be those of locks, semaphores and latches, page by page. */
-async function* pages(server: Server, keyPrefix: string, match: string): AsyncGenerator<string[]> {
+async function* pages({ keyPrefix, pace }: Inspecting, server: Server, match: string): AsyncGenerator<Page> {
   for (const { type, pattern } of scansFor(keyPrefix, match)) {
     let cursor = '0';
     do {
       const page = await server.ask(scan, [], [cursor, 'match', pattern, 'count', String(PAGE), 'type', type]);
-      yield page.keys.flatMap((key) => keysMeantBy(key, type));
+      yield { keys: page.keys.flatMap((key) => keysMeantBy(key, type)), isSign: type === 'hash' };
+      const weight = weightOf(page.keys);
+      if (weight > 1) await pace?.(weight);
       cursor = page.cursor;
     } while (cursor !== '0');
   }
@@ -100,6 +105,6 @@ async function* pages(server: Server, keyPrefix: string, match: string): AsyncGe
   for (const pattern of WAITING_PATTERNS) {
     // Redis may refuse PUBSUB: then a semaphore is listed only for its other keys.
     const waiting = await server.ask(channels, [], [ask, pattern]).catch(ifRefused<string[]>([]));
-    yield waiting.flatMap(keysOfChannel);
+    yield { keys: waiting.flatMap(keysOfChannel), isSign: true };
   }
 }

@@ -7,8 +7,15 @@ import { clientsIn, type OwnerProcess } from './owner-process.js';
 import { connections, subscribers } from '../redis/scripts/server.js';
 import { CONNECTIONS_MS } from '../timing.js';
 
-/** Resolves when the next command may be sent. */
-export type Pace = () => Promise<void>;
+/** Resolves when the next command may be sent. A large command counts as several. */
+export type Pace = (commands?: number) => Promise<void>;
+
+/** Number of characters that count as one command more. */
+const LARGE = 1_000_000;
+
+/** As how many commands this text counts. */
+export const weightOf = (texts: readonly (string | number)[]): number =>
+  1 + Math.floor(texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? text.length : 0), 0) / LARGE);
 
 /** One server that has keys, and the requests that go to it regardless of their keys. */
 export class Server {
@@ -41,7 +48,7 @@ export class Server {
     keys: Keys,
     args: Args,
   ): Promise<Reply> {
-    await this.pace?.();
+    await this.pace?.(weightOf([...keys, ...args]));
     try {
       return await this.#executor.ask(operation, keys, args);
     } catch (cause) {

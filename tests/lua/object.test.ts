@@ -15,30 +15,40 @@ import { projectFiles } from '../support/project/project-files.js';
 import { admin } from '../support/redis.js';
 import { between, describeScript, type ScriptBench } from './script-bench.js';
 
+const NONE = [0, 0, 0];
+
 describeScript(inspect, {
   "type of the object, its PTTL, its fields and values or its value, waiters, token ('' = none), and in turn": {
     'a missing name': async ({ run, name }) => {
-      expect(await run(keysOf(name))).toEqual(['none', -2, [], [], '', []]);
+      expect(await run(keysOf(name), 0)).toEqual(['none', -2, [], [], '', [], NONE]);
     },
     'a lock with its owner': async (bench) => {
       const { run, name, state } = bench;
-      await admin().hset(name, 'a', '2');
+      await admin().hset(name, OWNER, '2');
       await admin().pexpire(name, 60_000);
       const before = await state();
-      expect(await run(keysOf(name))).toEqual(['hash', between(59_000, 60_000), ['a', '2'], [], '', []]);
+      expect(await run(keysOf(name), 0)).toEqual([
+        'hash',
+        between(59_000, 60_000),
+        [OWNER, '2'],
+        [],
+        '',
+        [],
+        [1, 0, 0],
+      ]);
       expect(await state()).toEqual({ [name]: { ...before[name], pttl: between(59_000, 60_000) } });
     },
     'with queue and token': async (bench) => {
       const { run, name } = bench;
       const [, queue, token] = keysOf(name);
-      await admin().hset(name, 'a', '1');
+      await admin().hset(name, OWNER, '1');
       await admin().rpush(queue!, 'b', 'c');
       await admin().set(token!, 7);
-      expect(await run(keysOf(name))).toEqual(['hash', -1, ['a', '1'], ['b', 'c'], '7', []]);
+      expect(await run(keysOf(name), 0)).toEqual(['hash', -1, [OWNER, '1'], ['b', 'c'], '7', [], [1, 2, 0]]);
     },
     'a counter': async ({ run, name }) => {
       await admin().set(name, 5);
-      expect(await run(keysOf(name))).toEqual(['string', -1, ['5'], [], '', []]);
+      expect(await run(keysOf(name), 0)).toEqual(['string', -1, ['5'], [], '', [], NONE]);
     },
     'taken permits with their remaining leases': async ({ run, name, notAfter }) => {
       const taken = keysOf(name)[3]!;
@@ -47,27 +57,45 @@ describeScript(inspect, {
       await admin().zadd(taken, (await notAfter(0)) + 60_000, Buffer.from('0a'.repeat(16), 'hex'));
       await admin().zadd(taken, (await notAfter(0)) - 1, Buffer.from('0b'.repeat(16), 'hex'));
       const permits = ['0b'.repeat(16), 0, '0a'.repeat(16), between(59_000, 60_000), '00ff'.repeat(8), -1];
-      expect(await run(keysOf(name))).toEqual(['string', -1, ['5'], [], '', permits]);
+      expect(await run(keysOf(name), 0)).toEqual(['string', -1, ['5'], [], '', permits, [0, 0, 3]]);
     },
     'a sorted set of the user beside it, which has no permit': async ({ run, name }) => {
       await admin().zadd(keysOf(name)[3]!, 1, 'alice');
-      expect(await run(keysOf(name))).toEqual(['none', -2, [], [], '', []]);
+      expect(await run(keysOf(name), 0)).toEqual(['none', -2, [], [], '', [], NONE]);
     },
-    'some of the fields of a large hash of the user': async ({ run, name }) => {
+    'no field of a hash of the user': async ({ run, name }) => {
+      await admin().hset(name, { name: 'alice', mode: 'dark' });
+      expect(await run(keysOf(name), 0)).toEqual(['hash', -1, [], [], '', [], [2, 0, 0]]);
       await admin().hset(name, Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`f${at}`, '1'])));
-      const [, , content] = (await run(keysOf(name))) as [string, number, string[]];
-      expect(content.length).toBeGreaterThan(0);
-      expect(content.length).toBeLessThan(2_000);
+      expect(await run(keysOf(name), 0)).toEqual(['hash', -1, [], [], '', [], [5_002, 0, 0]]);
+    },
+    'at most 20 bytes of a string, and nothing of a longer one': async ({ run, name }) => {
+      await admin().set(name, 'x'.repeat(20));
+      expect(await run(keysOf(name), 0)).toEqual(['string', -1, ['x'.repeat(20)], [], '', [], NONE]);
+      await admin().set(name, 'x'.repeat(21));
+      await admin().set(keysOf(name)[2]!, 'y'.repeat(21));
+      expect(await run(keysOf(name), 0)).toEqual(['string', -1, [], [], 'y'.repeat(20), [], NONE]);
+    },
+    'a part of the readers, waiters and permits, if a number is given': async ({ run, name }) => {
+      const [, queue, , taken] = keysOf(name);
+      const owners = Array.from({ length: 600 }, (_, at) => `${OWNER}${at}`);
+      await admin().hset(name, { mode: 'read', ...Object.fromEntries(owners.map((owner) => [owner, '1'])) });
+      await admin().rpush(queue!, ...owners);
+      for (const at of owners.keys()) await admin().zadd(taken!, 9e14, String(at).padStart(16));
+      const [, , content, waiters, , permits, sizes] = (await run(keysOf(name), 5)) as string[][];
+      expect([waiters, permits!.length, sizes]).toEqual([owners.slice(0, 5), 10, [601, 600, 600]]);
+      expect(content!.slice(0, 2)).toEqual(['mode', 'read']);
+      expect(content!.length).toBeLessThanOrEqual(2 + 2 * 5);
     },
     'all fields of a large lock': async ({ run, name }) => {
       const values = Array.from({ length: 400 }, (_, at) => heldValue(String(at), OWNER, 1, '1'));
       await admin().hset(name, Object.assign({}, ...values) as Record<string, string>);
-      const [, , content] = (await run(keysOf(name))) as [string, number, string[]];
+      const [, , content] = (await run(keysOf(name), 0)) as [string, number, string[]];
       expect(content.length).toBe(2 * 3 * 400);
     },
     'a key of another program': async ({ run, name }) => {
       await admin().sadd(name, 'x');
-      expect(await run(keysOf(name))).toEqual(['set', -1, [], [], '', []]);
+      expect(await run(keysOf(name), 0)).toEqual(['set', -1, [], [], '', [], NONE]);
     },
   },
 });
@@ -77,14 +105,14 @@ describeScript(inspectAll, {
     'each name in turn': async ({ run, name }) => {
       await admin().set(`${name}:2`, '5');
       const others = [`${name}:2`, `${name}:3`].flatMap(keysOf);
-      expect(await run(keysOf(name), ...others)).toEqual([
-        ['none', -2, [], [], '', []],
-        ['string', -1, ['5'], [], '', []],
-        ['none', -2, [], [], '', []],
+      expect(await run(keysOf(name), 0, ...others)).toEqual([
+        ['none', -2, [], [], '', [], NONE],
+        ['string', -1, ['5'], [], '', [], NONE],
+        ['none', -2, [], [], '', [], NONE],
       ]);
     },
     'one name': async ({ run, name }) => {
-      expect(await run(keysOf(name))).toEqual([['none', -2, [], [], '', []]]);
+      expect(await run(keysOf(name), 0)).toEqual([['none', -2, [], [], '', [], NONE]]);
     },
   },
 });

@@ -319,19 +319,19 @@ export const objectForceUnlock: Script<
 
 export const objectInspectAll: Script<
   [object: string, queue: string, token: string, taken: string],
-  [...others: (string | number)[]]
+  [most: number, ...others: (string | number)[]]
 > = {
   name: 'object/inspect-all',
   source: objectInspectAllSource,
-  sha: '916eea110745d867251899f56d7bc6ebaec7d4cf',
+  sha: 'd562636e21cfd2c9212a4cdf5d6d07a0de5296b4',
   notAfter: undefined,
   writtenAt: [],
 };
 
-export const objectInspect: Script<[object: string, queue: string, token: string, taken: string], []> = {
+export const objectInspect: Script<[object: string, queue: string, token: string, taken: string], [most: number]> = {
   name: 'object/inspect',
   source: objectInspectSource,
-  sha: 'ea7ab9b660ad1b42016417ee6fe145c62c61191a',
+  sha: '455b3fe8944595de4f55ccd7aa84b49cc68d92b9',
   notAfter: undefined,
   writtenAt: [],
 };

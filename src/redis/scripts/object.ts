@@ -1,7 +1,7 @@
 import { objectForceUnlock, objectInspect, objectInspectAll } from './generated.js';
 import { replyDone } from './replies.js';
 import type { TimeLeft } from '../../lease-time.js';
-import { bind, replyTimeLeft } from './script.js';
+import { bind, replyInt, replyTimeLeft } from './script.js';
 
 export interface InspectReply {
   readonly type: string;
@@ -12,6 +12,8 @@ export interface InspectReply {
   readonly token: string;
   /** Permit ids and remaining times, in ms, in turn. */
   readonly permits: readonly (string | number)[];
+  /** The numbers of all fields, waiters and permits. Fewer of them may have been read. */
+  readonly sizes: readonly [fields: number, queue: number, permits: number];
 }
 
 export const inspect = bind(objectInspect, { reply: replyInspect });
@@ -27,6 +29,12 @@ export const inspectAll = bind(objectInspectAll, {
 export const forceUnlock = bind(objectForceUnlock, { reply: replyDone });
 
 function replyInspect(raw: unknown): InspectReply {
-  const [type, left, content, queue, token, permits] = raw as [string, unknown, string[], string[], string, string[]];
-  return { type, left: replyTimeLeft(left), content, queue, token, permits };
+  const [type, left, content, queue, token, permits, sizes] = raw as [
+    ...[string, unknown, string[], string[], string, string[], unknown[]],
+  ];
+  const [fields, waiting, taken] = sizes;
+  return {
+    ...{ type, left: replyTimeLeft(left), content, queue, token, permits },
+    sizes: [replyInt(fields), replyInt(waiting), replyInt(taken)],
+  };
 }

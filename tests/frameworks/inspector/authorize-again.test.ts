@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 const EVERY_MS = 50;
-const VIEW = { search: '', select: null, rows: 200 };
+const VIEW = { search: '', select: null, id: null, rows: 200 };
 const HELLO = { now: 0, version: '', actions: false, csrf: null, user: null, view: VIEW } as unknown as Hello;
 
 /** Opens a page whose user is asked again. */

@@ -175,7 +175,7 @@ test('hostile names come as they are, and are selected and searched as they are'
   const holds = await Promise.all(names.map((name) => holdElsewhere(client.getLock(name))));
   for (const name of names) {
     const page = await openPage({ client }, `${select(name)}&search=${encodeURIComponent(name)}`);
-    await page.shows((shown) => shown.rows.has(name) && shown.last('selected')?.name === name, name);
+    await page.shows((shown) => shown.rows.has(name) && shown.last('selected')?.asked === name, name);
     expect([...page.rows.keys()]).toEqual([name]);
     expect(page.last('bye')).toBeUndefined();
   }

@@ -11,7 +11,7 @@ interface Received {
 /** A page of the inspector without a browser: it reads the events and keeps what they say. */
 export class OpenPage {
   readonly received: Received[] = [];
-  /** The rows that the page shows, by name. */
+  /** The rows that the page shows, by what they show of the name. */
   readonly rows = new Map<string, ServerEvents['rows']['changed'][number]>();
   isEnded = false;
   #text = '';
@@ -54,8 +54,10 @@ export class OpenPage {
     await until(() => fact(this), what, limitMs);
   }
 
-  /** Frees a lock as the page does after the user has typed its name. Resolves with the status and the reply. */
-  async unlock(name: string, owner: string): Promise<[status: number, reply: unknown]> {
+  /** Frees a lock as the page does after the user has typed its name or id. Resolves with the status and the reply. */
+  async unlock(lock: string | { readonly id: string }, owner: string): Promise<[status: number, reply: unknown]> {
+    const typed = typeof lock === 'string' ? { name: lock } : { id: lock.id };
+    const body = { ...typed, owner, confirm: typed.name ?? typed.id };
     const reply = await fetch(`${this.base}/unlock`, {
       method: 'POST',
       headers: {
@@ -63,7 +65,7 @@ export class OpenPage {
         'content-type': 'application/json',
         'holdfast-csrf': this.last('hello')?.csrf ?? '',
       },
-      body: JSON.stringify({ name, owner, confirm: name }),
+      body: JSON.stringify(body),
     });
     return [reply.status, await reply.json()];
   }
@@ -86,6 +88,7 @@ export class OpenPage {
     if (name !== 'rows') return;
     const { changed, removed } = payload as ServerEvents['rows'];
     for (const row of changed) this.rows.set(row.name, row);
-    for (const gone of removed) this.rows.delete(gone);
+    const gone = new Set(removed);
+    for (const [name, { id }] of this.rows) if (gone.has(id)) this.rows.delete(name);
   }
 }

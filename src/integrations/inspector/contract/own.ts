@@ -1,8 +1,8 @@
 /* What this process holds and waits for, and the most contended locks, as the server sends them to the page. */
-import type { OwnerView, ProcessView, RowKind } from './rows.js';
+import type { Named, OwnerView, ProcessView, RowKind } from './rows.js';
 
 export interface Own {
-  /** At most 100, oldest first. */
+  /** At most 100, oldest first. Of more than 2,000, only the first 2,000 are compared. */
   readonly holds: readonly OwnHold[];
   readonly holdCount: number;
   /** At most 100, oldest first. */
@@ -12,8 +12,7 @@ export interface Own {
 }
 
 /** An open hold of this client. */
-export interface OwnHold {
-  readonly name: string;
+export interface OwnHold extends Named {
   readonly kind: string;
   readonly owner: string;
   readonly holdCount: number;
@@ -28,8 +27,7 @@ export interface OwnHold {
 }
 
 /** A call of this client that waits. */
-export interface OwnWait {
-  readonly name: string;
+export interface OwnWait extends Named {
   readonly kind: string;
   /** Time since the server first saw the call wait, in ms. */
   readonly age: number;
@@ -50,8 +48,7 @@ export interface OwnStats {
 }
 
 /** One waiter, or several unknown ones, and the owners in front of it. At most 200, the longest waits first. */
-export interface WaitEdge {
-  readonly name: string;
+export interface WaitEdge extends Named {
   /**
    * - `this client`: a call of this client. `callSite` and `age` are known, if the client records call sites.
    * - `queued`: a place in the queue of a fair lock.
@@ -67,13 +64,14 @@ export interface WaitEdge {
   readonly callSite: string | null;
   /** Time since the server first saw the call wait, in ms; `null` if unknown. */
   readonly age: number | null;
-  /** The owners that have the lock. */
+  /** The first owners that have the lock; at most 3. */
   readonly holders: readonly OwnerView[];
+  /** Number of owners; `null`: unknown, and more than `holders`. */
+  readonly holderCount: number | null;
 }
 
 /** How much a lock was waited for since the page was opened first. */
-export interface Contended {
-  readonly name: string;
+export interface Contended extends Named {
   readonly kind: RowKind;
   /** Number of clients that wait now; `null` if unknown. */
   readonly waiters: number | null;

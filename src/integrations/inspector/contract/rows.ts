@@ -4,13 +4,25 @@ import type { OwnerProcess } from '../../../index.js';
 /** A process that has named its connections. Any program can give its connections any name. */
 export type ProcessView = OwnerProcess;
 
-/** One row of the table. `name` identifies it. */
-export interface Row {
+/** A name, which may be long. `id` identifies it. */
+export interface Named {
+  /** A digest of the whole name. */
+  readonly id: string;
+  /** The beginning of the name: at most 1 kB as JSON. */
   readonly name: string;
+  /** Number of UTF-16 code units of the whole name. */
+  readonly length: number;
+}
+
+/** One row of the table. */
+export interface Row extends Named {
   /** As `Inspection.kind`: `lock`, `fenced`, `fair`, `read-write`, `group`, `counter`, `permits`, `free` or `unknown`. */
   readonly kind: RowKind;
+  /** At most 20 owners. */
   readonly owners: readonly OwnerView[];
-  /** The waiters in the queue of a fair lock, the next owner first. */
+  /** Number of owners; `null`: unknown, and more than `owners`. */
+  readonly ownerCount: number | null;
+  /** The first waiters in the queue of a fair lock, the next owner first; at most 20. `waiters` is its length. */
   readonly queue: readonly QueuedView[];
   /** Number of clients that wait, or the length of the queue; `null` if Redis refuses to tell. */
   readonly waiters: number | null;
@@ -22,7 +34,7 @@ export interface Row {
   readonly readAgo: number;
   /** The free permits of a semaphore or the count of a latch; `null` for other kinds. */
   readonly value: string | null;
-  /** The taken permits, by the end of their leases; at most 100. */
+  /** The taken permits, by the end of their leases; at most 50. */
   readonly permits: readonly PermitView[];
   /** Number of taken permits. */
   readonly permitCount: number;
@@ -55,15 +67,19 @@ export interface PermitView {
   readonly remaining: number;
 }
 
+/** A part of what has changed: one update has at most 500 kB of rows, and the next one has more. */
 export interface RowsChange {
   /** New rows, and rows of which something other than the passing of time has changed. */
   readonly changed: readonly Row[];
-  /** Names of rows that are gone, or no longer among the first rows of the view. */
+  /** Ids of rows that are gone, or no longer among the first rows of the view. */
   readonly removed: readonly string[];
 }
 
 export interface Summary {
-  /** Number of names in use that the server knows: at most 20,000 of a listing, and those that pages ask for. */
+  /**
+   * Number of names in use that the server knows: at most 20,000 of a listing with 32 million characters, and those that
+   * pages ask for.
+   */
   readonly total: number;
   /** Number of these names that match the search. */
   readonly matching: number;
@@ -81,7 +97,11 @@ export interface Summary {
 
 /** The details of the selected lock. The server reads it four times a second. */
 export interface Selected {
-  readonly name: string;
-  /** With `kind: 'free'` if nothing is locked under the name. The row may be in no `rows` event. */
+  /** What the view selects: its `id` or `select`. */
+  readonly asked: string;
+  /**
+   * With `kind: 'free'` if nothing is locked under the name. The row may be in no `rows` event. With an empty name: no
+   * name with the selected id is in use.
+   */
   readonly row: Row;
 }

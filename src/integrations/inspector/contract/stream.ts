@@ -8,13 +8,18 @@ import type { TimelineChange } from './timeline.js';
 export interface View {
   /** Shows the names that contain this text, in any case, and those with an owner whose process contains it. */
   readonly search?: string;
-  /** The name whose details and timeline the page shows. */
+  /** The name whose details and timeline the page shows: at most 4,096 characters. */
   readonly select?: string;
+  /** The id of that name, if the page does not know the whole name. */
+  readonly id?: string;
   /** Number of rows, at most 1,000. @defaultValue 200 */
   readonly rows?: string;
 }
 
-/** The events of the stream, by name. `data` of each is the payload as JSON. */
+/**
+ * The events of the stream, by name. `data` of each is the payload as JSON. The server updates a page at most four times a
+ * second, with at most 1 MB.
+ */
 export interface ServerEvents {
   /** The first event of every stream. All that the page knew before is void. */
   hello: Hello;
@@ -56,7 +61,12 @@ export interface Hello {
   /** The user, as `authorize` named it; `null` if it named none. */
   readonly user: string | null;
   /** The view that the stream shows, with its defaults. */
-  readonly view: { readonly search: string; readonly select: string | null; readonly rows: number };
+  readonly view: {
+    readonly search: string;
+    readonly select: string | null;
+    readonly id: string | null;
+    readonly rows: number;
+  };
 }
 
 export interface Doctor {
@@ -79,6 +89,9 @@ export interface Problem {
 }
 
 export interface Bye {
-  /** `slow`: the page did not read its events, so that they piled up. It may open another stream. */
-  readonly reason: 'client closed' | 'server closed' | 'slow' | 'not allowed';
+  /**
+   * `slow`: the page did not read its events, so that they piled up. It may open another stream. `failed`: the server
+   * could not make an update, and has written a warning.
+   */
+  readonly reason: 'client closed' | 'server closed' | 'slow' | 'not allowed' | 'failed';
 }

@@ -39,13 +39,13 @@ export interface TimelineEntry {
     | 'hold count'
     | 'waiters'
     | 'value';
+  /** At most 1 kB as JSON. */
   readonly text: string;
   /** `client`: this client's events told it, at that moment. `seen`: it happened since the look before. */
   readonly source: 'client' | 'seen';
 }
 
 export interface TimelineChange {
-  readonly name: string;
   /** New and changed bars. The server keeps the last 100. */
   readonly bars: readonly TimelineBar[];
   /** New entries, oldest first. The server keeps the last 200. */

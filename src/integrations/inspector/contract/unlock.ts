@@ -2,10 +2,13 @@
 
 /** The body of `POST ./unlock`, as `application/json` of at most 8 kB. */
 export interface UnlockRequest {
-  readonly name: string;
+  /** The whole name of the lock. */
+  readonly name?: string;
+  /** Instead of `name`: the id of a name that an open page shows. */
+  readonly id?: string;
   /** The owner that may lose the lock, as the page showed it. */
   readonly owner: string;
-  /** The name of the lock, as the user has typed it again. */
+  /** `name` or `id`, as the user has typed it again. */
   readonly confirm: string;
 }
 

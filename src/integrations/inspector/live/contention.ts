@@ -1,4 +1,5 @@
-import type { Contended } from '../contract/messages.js';
+import type { Contended, Named } from '../contract/messages.js';
+import { idOf, namedOf } from './named.js';
 import type { Table, TableRow } from './table.js';
 
 const MOST = 10;
@@ -8,6 +9,7 @@ const MAX_NAMES = 1_000;
 const OWN_WAIT_MS = 10;
 
 interface Waits {
+  readonly named: Named;
   mostWaiters: number;
   waitedForMs: number;
   /** The last look that found a waiting client, in ms of `performance.now()`. */
@@ -19,11 +21,12 @@ interface Waits {
 
 /** Which names are waited for, and for how long. */
 export class Contention {
+  /** By the ids of the names. */
   readonly #waits = new Map<string, Waits>();
 
   /** Notes a new look at a name. */
   look(name: string, waiters: number, at: number): void {
-    const waits = waiters > 0 ? this.#of(name) : this.#waits.get(name);
+    const waits = waiters > 0 ? this.#of(name) : this.#waits.get(idOf(name));
     if (waits === undefined) return;
     waits.mostWaiters = Math.max(waits.mostWaiters, waiters);
     if (waits.waitedAt !== undefined) waits.waitedForMs += Math.max(0, at - waits.waitedAt);
@@ -40,33 +43,35 @@ export class Contention {
   }
 
   most(table: Table): Contended[] {
-    const listed = [...this.#waits].map(([name, waits]) => contendedOf(name, waits, table.get(name)));
+    const listed = [...this.#waits.values()].map((waits) => contendedOf(waits, table.byId(waits.named.id)));
     return listed.sort(byWaiting).slice(0, MOST);
   }
 
   #of(name: string): Waits {
-    let waits = this.#waits.get(name);
+    const id = idOf(name);
+    let waits = this.#waits.get(id);
     if (waits === undefined) {
       if (this.#waits.size >= MAX_NAMES) this.#dropLeast();
-      waits = { mostWaiters: 0, waitedForMs: 0, waitedAt: undefined, count: 0, longestMs: 0, totalMs: 0 };
-      this.#waits.set(name, waits);
+      const none = { mostWaiters: 0, waitedForMs: 0, waitedAt: undefined, count: 0, longestMs: 0, totalMs: 0 };
+      waits = { named: namedOf(name), ...none };
+      this.#waits.set(id, waits);
     }
     return waits;
   }
 
   #dropLeast(): void {
     let [least, ms] = ['', Infinity];
-    for (const [name, { waitedForMs, totalMs }] of this.#waits) {
-      if (waitedForMs + totalMs < ms) [least, ms] = [name, waitedForMs + totalMs];
+    for (const [id, { waitedForMs, totalMs }] of this.#waits) {
+      if (waitedForMs + totalMs < ms) [least, ms] = [id, waitedForMs + totalMs];
     }
     this.#waits.delete(least);
   }
 }
 
-function contendedOf(name: string, waits: Waits, now: TableRow | undefined): Contended {
-  const { mostWaiters, waitedForMs, count, longestMs, totalMs } = waits;
+function contendedOf(waits: Waits, now: TableRow | undefined): Contended {
+  const { named, mostWaiters, waitedForMs, count, longestMs, totalMs } = waits;
   return {
-    name,
+    ...named,
     kind: now?.row.kind ?? 'free',
     waiters: now === undefined ? 0 : now.row.waiters,
     mostWaiters,

@@ -34,7 +34,12 @@ export class EventStream {
   }
 
   send<Name extends keyof ServerEvents>(name: Name, payload: ServerEvents[Name]): void {
-    this.#write(`event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`);
+    this.sendJson(name, JSON.stringify(payload));
+  }
+
+  /** `json`: the payload. */
+  sendJson(name: keyof ServerEvents, json: string): void {
+    this.#write(`event: ${name}\ndata: ${json}\n\n`);
   }
 
   /** Called from time to time. */

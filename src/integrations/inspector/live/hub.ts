@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { LockClient } from '../../../index.js';
 import type { Bye, Hello, ProcessView } from '../contract/messages.js';
+import { warn } from '../warn.js';
 import type { EventStream } from './event-stream.js';
 import { Page } from './page.js';
 import { Session } from './session.js';
@@ -10,6 +11,10 @@ import type { PageView } from './view.js';
 /** Number of pages that one inspector serves at a time. */
 export const MAX_PAGES = 20;
 const UPDATE_EVERY_MS = 250;
+/** Updates of pages take at most this long, in ms, before the event loop continues. One update may take longer. */
+const TURN_MS = 10;
+/** For each ms that updates take, the pages wait so long, in ms. */
+const REST_PER_MS = 9;
 /** How often an open page asks `authorize` again, in ms: the user may have logged out. */
 const AUTHORIZE_EVERY_MS = 30_000;
 /** A page that opens within this time, in ms, after the last one has closed continues with what that one showed. */
@@ -29,7 +34,10 @@ export class Hub {
   /** What the last page showed. The garbage collector may free it while no page is open. */
   #kept: { readonly live: WeakRef<Live>; readonly at: number } | undefined;
   #live: Live | undefined;
-  #timers: readonly NodeJS.Timeout[] = [];
+  /** The pages that the present round of updates has not reached. */
+  readonly #due = new Set<Page>();
+  #updates: NodeJS.Timeout | undefined;
+  #questions: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly client: LockClient,
@@ -48,13 +56,13 @@ export class Hub {
   open(stream: EventStream, view: PageView, isAllowed: () => Promise<boolean>, hello: Hello): () => void {
     const page = new Page(stream, view, isAllowed, hello);
     this.#pages.add(page);
-    const live = (this.#live ??= this.#start());
-    page.update(live.session, live.payloads);
-    return () => {
-      this.#pages.delete(page);
-      this.#asking.delete(page);
-      if (this.#pages.size === 0) this.#stop();
-    };
+    this.#tryUpdate(page);
+    return () => this.#remove(page);
+  }
+
+  /** The whole name with an id that an open page shows. */
+  nameOf(id: string): string | undefined {
+    return this.#live?.session.nameOf(id);
   }
 
   /** Ends every stream. */
@@ -67,10 +75,8 @@ export class Hub {
     const live = kept === false || kept === undefined ? this.#newLive() : kept;
     this.#kept = undefined;
     live.session.start();
-    this.#timers = [
-      setInterval(() => this.#update(live), UPDATE_EVERY_MS),
-      setInterval(() => void this.#authorizeAgain(), this.authorizeEveryMs),
-    ];
+    this.#updates = setTimeout(() => this.#update(live), UPDATE_EVERY_MS);
+    this.#questions = setInterval(() => void this.#authorizeAgain(), this.authorizeEveryMs);
     return live;
   }
 
@@ -81,8 +87,9 @@ export class Hub {
   }
 
   #stop(): void {
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#timers = [];
+    clearTimeout(this.#updates);
+    clearInterval(this.#questions);
+    this.#due.clear();
     const live = this.#live;
     this.#live = undefined;
     if (live === undefined) return;
@@ -90,11 +97,31 @@ export class Hub {
     this.#kept = { live: new WeakRef(live), at: performance.now() };
   }
 
-  #update({ session, payloads }: Live): void {
-    if (session.overview.isClosed) return this.close('client closed');
-    for (const page of [...this.#pages]) {
+  /** Updates the pages, or some of them, and sets the timer for the others. Updates take at most a tenth of the time. */
+  #update(live: Live): void {
+    if (live.session.overview.isClosed) return this.close('client closed');
+    const startedAt = performance.now();
+    const passed = (): number => performance.now() - startedAt;
+    if (this.#due.size === 0) for (const page of this.#pages) this.#due.add(page);
+    for (const page of this.#due) {
+      this.#due.delete(page);
       if (page.stream.isStuck) this.#end(page, 'slow');
-      else page.update(session, payloads);
+      else this.#tryUpdate(page);
+      if (passed() > TURN_MS) break;
+    }
+    if (this.#live !== live) return;
+    const rest = Math.max(passed() * REST_PER_MS, this.#due.size === 0 ? UPDATE_EVERY_MS : 0);
+    this.#updates = setTimeout(() => this.#update(live), rest);
+  }
+
+  /** An update that fails ends its page, and nothing else. */
+  #tryUpdate(page: Page): void {
+    try {
+      const { session, payloads } = (this.#live ??= this.#start());
+      page.update(session, payloads);
+    } catch (error) {
+      warn('the inspector failed to update a page', error);
+      this.#end(page, 'failed');
     }
   }
 
@@ -113,17 +140,20 @@ export class Hub {
 
   /** The page leaves `#pages` at once: its response may close later. */
   #end(page: Page, reason: Bye['reason']): void {
-    if (!this.#pages.delete(page)) return;
+    if (this.#remove(page)) page.stream.end(reason);
+  }
+
+  /** Returns `false` if the page was no longer open. */
+  #remove(page: Page): boolean {
+    if (!this.#pages.delete(page)) return false;
     this.#asking.delete(page);
-    page.stream.end(reason);
+    this.#due.delete(page);
     if (this.#pages.size === 0) this.#stop();
+    return true;
   }
 }
 
 function notAllowed(error: unknown): false {
-  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  process.emitWarning(`authorize() failed for an open page of the inspector: ${reason}`, {
-    code: 'HOLDFAST_INSPECTOR',
-  });
+  warn('authorize() failed for an open page of the inspector', error);
   return false;
 }

@@ -1,36 +1,41 @@
 import type { LockClient } from '../../../index.js';
-import type { Own, OwnHold, OwnStats, OwnWait, ProcessView, Row, WaitEdge } from '../contract/messages.js';
-import type { Table } from './table.js';
+import type { Own, OwnHold, OwnStats, OwnWait, ProcessView, WaitEdge } from '../contract/messages.js';
+import { cut, namedOf } from './named.js';
+import type { Table, TableRow } from './table.js';
 
-const MAX_OWN = 100;
+/** Number of own holds, and of own waits, that a page shows. */
+export const MAX_OWN = 100;
 const MAX_EDGES = 200;
+/** The most bytes of a line of code. */
+const MAX_SITE = 300;
+/** Number of owners that an edge names. */
+const MAX_HOLDERS = 3;
 
 /** The part of the client that reads slowly. */
 export type Overview = ReturnType<LockClient['overview']>;
 
 /** What the client holds and waits for. */
 export function ownOf(client: LockClient, overview: Overview): Own {
-  const holds = overview
-    .holds()
-    .map(({ lockName: name, kind, owner, holdCount, age, remaining, isRenewed, callSite = null }): OwnHold => ({
-      ...{ name, kind, owner, holdCount, age, isRenewed, callSite },
-      remaining: Math.round(remaining),
-    }));
-  const waits = overview.waits().map(({ lockName: name, kind, age, callSite = null }): OwnWait => ({
-    ...{ name, kind: kind ?? 'permits or latch', callSite },
-    age: Math.round(age),
-  }));
+  const [holds, waits] = [overview.holds(MAX_OWN), overview.waits(MAX_OWN)];
   return {
-    holds: oldestFirst(holds).slice(0, MAX_OWN),
-    holdCount: holds.length,
-    waits: oldestFirst(waits).slice(0, MAX_OWN),
-    waitCount: waits.length,
+    holds: holds.first.map(({ lockName, kind, owner, holdCount, age, remaining, isRenewed, callSite }): OwnHold => ({
+      ...namedOf(lockName),
+      ...{ kind, owner, holdCount, age, isRenewed, callSite: siteOf(callSite) },
+      remaining: Math.round(remaining),
+    })),
+    holdCount: holds.count,
+    waits: waits.first.map(({ lockName, kind, age, callSite }): OwnWait => ({
+      ...namedOf(lockName),
+      ...{ kind: kind ?? 'permits or latch', callSite: siteOf(callSite) },
+      age: Math.round(age),
+    })),
+    waitCount: waits.count,
     stats: statsOf(client),
   };
 }
 
-const oldestFirst = <T extends { readonly age: number }>(list: readonly T[]): T[] =>
-  [...list].sort((a, b) => b.age - a.age);
+const siteOf = (callSite: string | undefined): string | null =>
+  callSite === undefined ? null : cut(callSite, MAX_SITE);
 
 function statsOf(client: LockClient): OwnStats {
   const { acquisitions, waits, handOvers, renewals, renewalFailures, losses } = client.stats();
@@ -46,29 +51,37 @@ function statsOf(client: LockClient): OwnStats {
 
 /** Who waits for whom: the calls of the client, the queues of fair locks, and the number of all others. */
 export function waitEdges(table: Table, overview: Overview, process: ProcessView): WaitEdge[] {
-  const waits = overview.waits();
+  const waits = overview.waits(MAX_EDGES).first;
   const own = new Set(waits.map(({ lockName }) => lockName));
   const edges = waits.map(({ lockName, age, callSite, owner }): WaitEdge => ({
-    name: lockName,
+    ...namedOf(lockName),
     waiter: 'this client',
     count: 1,
     owner: owner ?? null,
     process,
-    callSite: callSite ?? null,
+    callSite: siteOf(callSite),
     age: Math.round(age),
-    holders: table.get(lockName)?.row.owners ?? [],
+    ...holdersOf(table.get(lockName)),
   }));
-  for (const { row } of table) if ((row.waiters ?? 0) > 0) edges.push(...othersOf(row, own.has(row.name)));
-  return edges.sort((a, b) => (b.age ?? -1) - (a.age ?? -1)).slice(0, MAX_EDGES);
+  for (const found of table) {
+    if (edges.length >= MAX_EDGES) break;
+    if ((found.row.waiters ?? 0) > 0) edges.push(...othersOf(found, own.has(found.name)));
+  }
+  return edges.slice(0, MAX_EDGES);
 }
 
-function othersOf({ name, queue, waiters, owners: holders }: Omit<Row, 'readAgo'>, isOwn: boolean): WaitEdge[] {
-  const unknown = { name, callSite: null, age: null, holders };
-  const queued = queue.filter(({ isThisClient }) => !isThisClient);
-  if (queue.length > 0) {
-    return queued.map(({ owner, process }) => ({ ...unknown, waiter: 'queued', count: 1, owner, process }));
-  }
-  // The client counts once, however many of its calls wait.
-  const count = (waiters ?? 0) - (isOwn ? 1 : 0);
-  return count > 0 ? [{ ...unknown, waiter: 'others', count, owner: null, process: null }] : [];
+const holdersOf = (found: TableRow | undefined): Pick<WaitEdge, 'holders' | 'holderCount'> => ({
+  holders: found?.row.owners.slice(0, MAX_HOLDERS) ?? [],
+  holderCount: found === undefined ? 0 : found.row.ownerCount,
+});
+
+function othersOf(found: TableRow, isOwn: boolean): WaitEdge[] {
+  const { id, name, length, queue, waiters } = found.row;
+  const unknown = { id, name, length, callSite: null, age: null, ...holdersOf(found) };
+  const queued = queue
+    .filter(({ isThisClient }) => !isThisClient)
+    .map(({ owner, process }): WaitEdge => ({ ...unknown, waiter: 'queued', count: 1, owner, process }));
+  // Of a queue, those that the row does not show. Elsewhere the client counts once, however many of its calls wait.
+  const count = (waiters ?? 0) - (queue.length > 0 ? queue.length : isOwn ? 1 : 0);
+  return count > 0 ? [...queued, { ...unknown, waiter: 'others', count, owner: null, process: null }] : queued;
 }

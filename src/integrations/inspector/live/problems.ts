@@ -1,4 +1,5 @@
 import type { Problem } from '../contract/messages.js';
+import { cut } from './named.js';
 
 /** What does not work at the moment. */
 export class Problems {
@@ -11,7 +12,7 @@ export class Problems {
   }
 
   failed(what: Problem['what'], error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = cut(error instanceof Error ? error.message : String(error));
     const before = this.#problems.get(what);
     if (before?.message === message) return;
     this.#problems.set(what, { what, since: before?.since ?? Date.now(), message });

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ClientClosedError, type Finding, type ListEntry, type LockClient } from '../../../index.js';
-import type { Doctor, ProcessView, Summary } from '../contract/messages.js';
+import { ClientClosedError, type Finding, type LockClient } from '../../../index.js';
+import type { Doctor, ProcessView, Selected, Summary } from '../contract/messages.js';
 import { Budget } from './budget.js';
 import { Contention } from './contention.js';
-import type { Overview } from './own.js';
+import { cut, idOf } from './named.js';
+import { MAX_OWN, type Overview } from './own.js';
 import { Problems } from './problems.js';
-import { MAX_NAMES, Table, type TableRow } from './table.js';
+import { MAX_CHARACTERS, MAX_NAMES, Table, type Entry, type TableRow } from './table.js';
 import { EVENTS, Timeline } from './timeline.js';
 import type { PageView } from './view.js';
 import { VisibleRows } from './visible.js';
@@ -20,6 +21,8 @@ const DOCTOR_AFTER_MS = 1_500;
 const MAX_TURN = 1_000;
 /** Number of names that an event of the client mentioned and that are read in the next turn. */
 const MAX_MENTIONED = 100;
+/** Number of findings of the doctor that a page shows. */
+const MAX_FINDINGS = 200;
 
 /**
  * What all pages of an inspector show. While it runs, it lists Redis again and again, reads the rows on the screens once
@@ -40,6 +43,8 @@ export class Session {
   readonly #budget = new Budget();
   readonly #timelines = new Map<string, Timeline>();
   readonly #selected = new Map<string, TableRow>();
+  /** The names whose ids a view selects: a name that is free is not in the table. */
+  #namesById = new Map<string, string>();
   readonly #mentioned = new Set<string>();
   #running: { readonly abort: AbortController; readonly stopListening: readonly (() => void)[] } | undefined;
 
@@ -79,6 +84,16 @@ export class Session {
     this.#budget.stop(reason);
   }
 
+  /** The whole name with an id that a page shows. */
+  nameOf(id: string): string | undefined {
+    return this.#namesById.get(id) ?? this.table.byId(id)?.name ?? this.#ownNames().find((name) => idOf(name) === id);
+  }
+
+  /** The name that a view selects. `undefined`: none, or the id is not known. */
+  selectedBy({ select, id }: PageView): string | undefined {
+    return id === null ? (select ?? undefined) : this.nameOf(id);
+  }
+
   /** The row of a selected name; `undefined` before it was read. */
   selected(name: string): TableRow | undefined {
     return this.#selected.get(name);
@@ -88,7 +103,7 @@ export class Session {
     let timeline = this.#timelines.get(name);
     if (timeline === undefined) {
       const own = { clientId: this.client.id, process: this.process };
-      timeline = new Timeline(name, own, this.table.processOf);
+      timeline = new Timeline(own, this.table.processOf);
       this.#timelines.set(name, timeline);
     }
     return timeline;
@@ -117,22 +132,24 @@ export class Session {
 
   async #list(signal: AbortSignal): Promise<void> {
     const startedAt = performance.now();
-    let found = 0;
+    let [found, characters, isTruncated] = [0, 0, false];
     for await (const entry of this.overview.list(signal)) {
       this.#note(entry.name, entry, false);
       found += 1;
-      if (found >= this.table.maxNames) break;
+      characters += entry.name.length;
+      isTruncated = found >= this.table.maxNames || characters >= MAX_CHARACTERS;
+      if (isTruncated) break;
     }
     for (const name of this.table.keepReadSince(startedAt)) this.contention.look(name, 0, performance.now());
     const listedIn = Math.round(performance.now() - startedAt);
-    this.listed = { isTruncated: found >= this.table.maxNames, listedAt: Date.now(), listedIn };
+    this.listed = { isTruncated, listedAt: Date.now(), listedIn };
   }
 
   async #readRows(): Promise<void> {
     const staleBefore = performance.now() - 0.9 * ROWS_EVERY_MS;
     const names = new Map<string, number>();
     for (const view of this.views()) {
-      for (const { row, readAt } of this.visible.of(view).rows) if (readAt < staleBefore) names.set(row.name, readAt);
+      for (const { name, readAt } of this.visible.of(view).rows) if (readAt < staleBefore) names.set(name, readAt);
       // A name that somebody types whole is shown before the next listing finds it.
       if (view.search !== '' && this.table.get(view.search) === undefined) names.set(view.search, 0);
     }
@@ -143,7 +160,10 @@ export class Session {
   }
 
   async #readSelected(): Promise<void> {
-    const wanted = new Set(this.views().flatMap(({ select }) => select ?? []));
+    const views = this.views();
+    const names = views.flatMap(({ id }) => (id === null ? [] : [[id, this.nameOf(id)] as const]));
+    this.#namesById = new Map(names.filter((each): each is [string, string] => each[1] !== undefined));
+    const wanted = new Set(views.flatMap((view) => this.selectedBy(view) ?? []));
     for (const name of this.#selected.keys()) if (!wanted.has(name)) this.#selected.delete(name);
     for (const name of this.#timelines.keys()) if (!wanted.has(name)) this.#timelines.delete(name);
     const read = await this.#read([...wanted]);
@@ -158,17 +178,23 @@ export class Session {
 
   async #examine(): Promise<void> {
     const findings = await this.overview.examine((commands) => this.#budget.take(commands));
-    this.doctor = { at: Date.now(), findings: findings.map(shownFinding) };
+    this.doctor = { at: Date.now(), findings: findings.slice(0, MAX_FINDINGS).map(shownFinding) };
   }
 
-  async #read(names: readonly string[]): Promise<ReadonlyMap<string, ListEntry | null>> {
+  /** Names that the page shows before a listing has found them. */
+  #ownNames(): string[] {
+    const [holds, waits] = [this.overview.holds(MAX_OWN), this.overview.waits(MAX_OWN)];
+    return [...holds.first, ...waits.first].map(({ lockName }) => lockName);
+  }
+
+  async #read(names: readonly string[]): Promise<ReadonlyMap<string, Entry | null>> {
     if (names.length === 0) return new Map();
     const read = await this.overview.read(names);
     for (const [name, entry] of read) this.#note(name, entry, true);
     return read;
   }
 
-  #note(name: string, entry: ListEntry | null, isAskedFor: boolean): void {
+  #note(name: string, entry: Entry | null, isAskedFor: boolean): void {
     this.table.set(name, entry, isAskedFor);
     this.contention.look(name, entry?.waiters ?? 0, performance.now());
   }
@@ -187,13 +213,19 @@ export class Session {
   }
 }
 
-const freeEntry = (name: string): ListEntry => ({
+/** The row of an id without a name in use. */
+export const unknownRow = (id: string): Selected['row'] => ({
+  ...{ id, name: '', length: 0, kind: 'free', owners: [], ownerCount: 0, queue: [], waiters: 0 },
+  ...{ remaining: -2, lease: 0, readAgo: 0, value: null, permits: [], permitCount: 0 },
+});
+
+const freeEntry = (name: string): Entry => ({
   ...{ name, kind: 'free', type: 'none', owners: [], queue: [], permits: [] },
   ...{ remaining: -2, value: undefined, waiters: 0 },
 });
 
 const shownFinding = ({ check, level, message, server = '', advice = '' }: Finding): Doctor['findings'][number] => ({
-  ...{ check, level, message },
-  server: server === '' ? null : server,
-  advice: advice === '' ? null : advice,
+  ...{ check, level, message: cut(message) },
+  server: server === '' ? null : cut(server),
+  advice: advice === '' ? null : cut(advice),
 });

@@ -8,43 +8,45 @@ const EVERY_MS = 1_000;
 const AGAIN_MS = 5_000;
 
 /** A payload that is the same for all pages. Its version changes when the pages have to get it again. */
-class Payload<T> {
+export class Payload {
   version = 0;
-  #value: T | undefined;
+  #json: string | undefined;
   #facts = '';
   #builtAt = -Infinity;
   #changedAt = -Infinity;
 
   /** `times`: the fields that change with time alone. */
   constructor(
-    private readonly build: () => T,
+    private readonly build: () => object,
     private readonly times: readonly string[],
   ) {}
 
-  get value(): T {
+  /** The payload as JSON. */
+  get json(): string {
     const now = performance.now();
-    if (this.#value !== undefined && now - this.#builtAt < EVERY_MS) return this.#value;
+    if (this.#json !== undefined && now - this.#builtAt < EVERY_MS) return this.#json;
     this.#builtAt = now;
-    this.#value = this.build();
-    const facts = JSON.stringify(this.#value, (key, value: unknown) => (this.times.includes(key) ? 0 : value));
+    const value = this.build();
+    this.#json = JSON.stringify(value);
+    const facts = JSON.stringify(value, (key, field: unknown) => (this.times.includes(key) ? 0 : field));
     if (facts !== this.#facts || now - this.#changedAt > AGAIN_MS) {
       this.#facts = facts;
       this.#changedAt = now;
       this.version += 1;
     }
-    return this.#value;
+    return this.#json;
   }
 }
 
 /** The payloads that replace the one before. */
 export class SharedPayloads {
-  readonly own: Payload<Own>;
-  readonly waits: Payload<readonly WaitEdge[]>;
-  readonly contended: Payload<readonly Contended[]>;
+  readonly own: Payload;
+  readonly waits: Payload;
+  readonly contended: Payload;
 
   constructor(client: LockClient, { overview, table, process, contention }: Session) {
-    this.own = new Payload(() => ownOf(client, overview), ['age', 'remaining']);
-    this.waits = new Payload(() => waitEdges(table, overview, process), ['age']);
-    this.contended = new Payload(() => contention.most(table), ['waitedForMs']);
+    this.own = new Payload((): Own => ownOf(client, overview), ['age', 'remaining']);
+    this.waits = new Payload((): readonly WaitEdge[] => waitEdges(table, overview, process), ['age']);
+    this.contended = new Payload((): readonly Contended[] => contention.most(table), ['waitedForMs']);
   }
 }

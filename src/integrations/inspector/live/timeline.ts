@@ -1,7 +1,8 @@
-import type { ListedOwner, ListEntry, LockEvents } from '../../../index.js';
+import type { ListedOwner, LockEvents } from '../../../index.js';
 import { changesBetween, type Change } from '../../shared/changes.js';
 import type { ProcessView, TimelineBar, TimelineChange, TimelineEntry } from '../contract/messages.js';
-import type { ProcessOf } from './table.js';
+import { cut, cutLabel } from './named.js';
+import { isWhole, type Entry, type ProcessOf } from './table.js';
 
 const MAX_BARS = 100;
 const MAX_ENTRIES = 200;
@@ -34,27 +35,39 @@ export const EVENTS = [
 export class Timeline {
   readonly #bars = new Map<number, Bar>();
   readonly #entries: TimelineEntry[] = [];
-  #last: { readonly entry: ListEntry; readonly at: number } | undefined;
+  #last: { readonly entry: Entry; readonly at: number } | undefined;
   #ids = 0;
   /** Changes with every change of a bar. */
   #revision = 0;
 
   constructor(
-    readonly name: string,
     private readonly own: { readonly clientId: string; readonly process: ProcessView },
     private readonly processOf: ProcessOf,
   ) {}
 
   /** Notes what was read at a moment, in ms of `performance.now()`. */
-  look(entry: ListEntry, at: number): void {
+  look(entry: Entry, at: number): void {
     const last = this.#last;
     this.#last = { entry, at };
-    if (last === undefined) {
+    if (last !== undefined && at <= last.at) return;
+    if (last === undefined || !isWhole(last.entry) || !isWhole(entry)) {
+      // Of too many owners only some were read: who is missing among them may still have the lock.
       for (const owner of entry.owners) this.#open(owner, false);
+      if (last !== undefined) this.#comparePart(last.entry, entry, at - last.at);
       return;
     }
-    if (at <= last.at) return;
     for (const change of changesBetween(last.entry, entry, at - last.at)) this.#seen(change);
+  }
+
+  #comparePart(before: Entry, after: Entry, elapsedMs: number): void {
+    for (const change of changesBetween({ ...before, owners: [] }, { ...after, owners: [] }, elapsedMs)) {
+      this.#seen(change);
+    }
+    if (!isWhole(after)) return;
+    const has = new Set(after.owners.map(({ owner }) => owner));
+    for (const { owner, to, isThisClient } of this.#bars.values()) {
+      if (to === null && !isThisClient && !has.has(owner)) this.#end(owner, 'released');
+    }
   }
 
   /** What a page lacks that has everything up to `cursor`, and the new cursor. */
@@ -62,7 +75,6 @@ export class Timeline {
     const { revision = -1, id = -1 } = cursor ?? {};
     const bars = [...this.#bars.values()].filter((bar) => bar.revision > revision);
     const change: TimelineChange = {
-      name: this.name,
       bars: bars.map(({ revision: _, ...bar }) => bar),
       entries: this.#entries.filter((entry) => entry.id > id),
     };
@@ -158,8 +170,17 @@ export class Timeline {
     if (this.#openBar(owner) !== undefined) return;
     const process = isThisClient ? this.own.process : this.processOf(owner);
     const id = (this.#ids += 1);
-    const known = { id, owner, mode, isThisClient, process, from: Date.now(), isFromStart, handedOver, holdCount };
-    this.#bars.set(id, { ...known, to: null, ended: null, renewals: [], revision: (this.#revision += 1) });
+    const known = {
+      id,
+      owner: cutLabel(owner),
+      mode,
+      isThisClient,
+      process,
+      from: Date.now(),
+      isFromStart,
+      handedOver,
+    };
+    this.#bars.set(id, { ...known, holdCount, to: null, ended: null, renewals: [], revision: (this.#revision += 1) });
     if (this.#bars.size > MAX_BARS) this.#bars.delete(oldest(this.#bars));
   }
 
@@ -182,7 +203,7 @@ export class Timeline {
   }
 
   #add(what: TimelineEntry['what'], text: string, source: TimelineEntry['source'] = 'client'): void {
-    this.#entries.push({ id: (this.#ids += 1), at: Date.now(), what, text, source });
+    this.#entries.push({ id: (this.#ids += 1), at: Date.now(), what, text: cut(text), source });
     if (this.#entries.length > MAX_ENTRIES) this.#entries.shift();
   }
 

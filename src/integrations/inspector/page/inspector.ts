@@ -1,4 +1,4 @@
-import type { OwnerView } from '../messages.js';
+import type { Named, OwnerView } from '../messages.js';
 import { visible } from '../../shared/inspection-words.js';
 import { byId, named, setText, within } from './parts/dom.js';
 import { count, counted } from './parts/format.js';
@@ -31,11 +31,11 @@ const locks = new LocksView(model, (wanted) => {
   rows = wanted;
   openStream();
 });
-const dialog = new UnlockDialog(model, (name) => {
-  announce(`${visible(name)} was freed.`);
+const dialog = new UnlockDialog(model, ({ name, length }) => {
+  announce(`${visible(name)}${name.length < length ? '…' : ''} was freed.`);
   lock.focus();
 });
-const lock = new LockView(model, (name: string, owner: OwnerView) => dialog.ask(name, owner));
+const lock = new LockView(model, (freed: Named, owner: OwnerView) => dialog.ask(freed, owner));
 const semaphores = new SemaphoresView(model);
 const contention = new ContentionView(model);
 const ownProcess = new ProcessView(model);
@@ -53,7 +53,9 @@ const stream = new Stream({
 });
 
 function openStream(): void {
-  stream.open({ search, rows: String(rows), ...(route.name !== undefined && { select: route.name }) });
+  const { lock: selected } = route;
+  const select = selected === undefined ? {} : { [selected.by === 'id' ? 'id' : 'select']: selected.value };
+  stream.open({ search, rows: String(rows), ...select });
 }
 
 function onHello(): void {
@@ -161,21 +163,21 @@ function showRoute(): void {
     if (isHere) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
-  lock.select(route.name);
-  document.title = `${route.name === undefined ? 'Locks' : visible(route.name)} · Holdfast`;
+  lock.select(route.lock);
+  document.title = `${route.lock === undefined ? 'Locks' : visible(route.lock.value)} · Holdfast`;
 }
 
 window.addEventListener('hashchange', () => {
   const before = route;
   route = routeOf(location.hash);
   showRoute();
-  if (before.name !== route.name) {
+  if (before.lock?.by !== route.lock?.by || before.lock?.value !== route.lock?.value) {
     model.deselect();
     openStream();
   }
   render();
   if (route.view === 'lock') lock.focus();
-  else if (before.view === 'lock' && route.view === 'locks') locks.focus(before.name);
+  else if (before.view === 'lock' && route.view === 'locks') locks.focus(before.lock?.value);
 });
 
 byId('view-lock').addEventListener('keydown', ({ key }) => {

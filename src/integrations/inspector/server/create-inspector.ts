@@ -5,6 +5,7 @@ import { errorOf } from '../../shared/error-of.js';
 import { endOf } from '../../shared/response-end.js';
 import { EventStream } from '../live/event-stream.js';
 import { Hub, MAX_PAGES } from '../live/hub.js';
+import { warn } from '../warn.js';
 import { readView } from '../live/view.js';
 import type { Hello } from '../contract/messages.js';
 import { resolveOptions, type Authorization, type InspectorOptions, type ResolvedInspectorOptions } from './options.js';
@@ -69,8 +70,7 @@ class InspectorServer {
       if (error instanceof Refusal) return sendRefusal(response, error);
       if (next !== undefined) return next(errorOf(error));
       sendRefusal(response, new Refusal(500, 'internal', 'the server has failed; it has written a warning'));
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      process.emitWarning(`the inspector failed to answer a request: ${reason}`, { code: 'HOLDFAST_INSPECTOR' });
+      warn('the inspector failed to answer a request', error);
     }
   }
 
@@ -86,7 +86,7 @@ class InspectorServer {
     if (target.path === '/unlock') {
       checkMethod(request, ['POST']);
       if (!actions) throw new Refusal(403, 'actions off', 'the inspector was created without actions: true');
-      return sendJson(response, 200, await unlock(client, request, this.#csrf, user));
+      return sendJson(response, 200, await unlock(client, this.#hub, request, this.#csrf, user));
     }
     checkMethod(request, ['GET', 'HEAD']);
     if (target.path === '') return redirect(response, target);

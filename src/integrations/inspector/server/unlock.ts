@@ -2,6 +2,7 @@ import { ClientClosedError, InvalidArgumentError, RedisUnavailableError, Refused
 import type { LockClient } from '../../../index.js';
 import { isSameSecret } from '../../shared/same-secret.js';
 import type { UnlockReply, UnlockRequest } from '../contract/messages.js';
+import type { Hub } from '../live/hub.js';
 import { Refusal } from './refusal.js';
 import type { MountedRequest } from './requests.js';
 
@@ -16,6 +17,7 @@ const MAX_LABEL = 200;
  */
 export async function unlock(
   client: LockClient,
+  hub: Pick<Hub, 'nameOf'>,
   request: MountedRequest,
   csrf: string,
   user: string | null,
@@ -23,7 +25,9 @@ export async function unlock(
   if (!isSameSecret(request.headers['holdfast-csrf'], csrf)) {
     throw new Refusal(403, 'csrf', 'the token of the page is missing or old: reload the page');
   }
-  const { name, owner } = checkBody(await bodyOf(request));
+  const { owner, ...lock } = checkBody(await bodyOf(request));
+  const name = lock.name ?? hub.nameOf(lock.id ?? '');
+  if (name === undefined) throw new Refusal(404, 'not found', 'no open page shows a lock with this id');
   const by = (user ?? 'a user of the inspector').slice(0, MAX_LABEL);
   const address = request.socket.remoteAddress?.slice(0, MAX_LABEL);
   try {
@@ -61,12 +65,13 @@ const tooLarge = (): Refusal =>
   new Refusal(413, 'too large', `the body has more than ${MAX_BODY_BYTES} bytes`, { connection: 'close' });
 
 function checkBody(body: unknown): UnlockRequest {
-  const { name, owner, confirm } = (body ?? {}) as Partial<Record<keyof UnlockRequest, unknown>>;
-  if (typeof name !== 'string' || typeof owner !== 'string' || typeof confirm !== 'string') {
-    throw new Refusal(400, 'invalid', 'the body must have the strings name, owner and confirm');
+  const { name, id, owner, confirm } = (body ?? {}) as Partial<Record<keyof UnlockRequest, unknown>>;
+  const shown = name ?? id;
+  if (typeof shown !== 'string' || typeof owner !== 'string' || typeof confirm !== 'string') {
+    throw new Refusal(400, 'invalid', 'the body must have the strings name or id, owner and confirm');
   }
-  if (confirm !== name) throw new Refusal(400, 'not confirmed', 'this is not the name of the lock');
-  return { name, owner, confirm };
+  if (confirm !== shown) throw new Refusal(400, 'not confirmed', 'this is not the name or id of the lock');
+  return { ...(typeof name === 'string' ? { name } : { id: shown }), owner, confirm };
 }
 
 function refusalOf(error: unknown): unknown {

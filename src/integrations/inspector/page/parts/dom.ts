@@ -1,5 +1,7 @@
 /* Elements from text alone: no text that comes from a server is ever read as HTML. */
+import type { Named } from '../../messages.js';
 import { escapeOf } from '../../../shared/inspection-words.js';
+import { count } from './format.js';
 
 type Child = Node | string | undefined | false;
 
@@ -55,5 +57,12 @@ export function named(text: string, name = 'name'): HTMLElement {
     plain = '';
   }
   created.append(plain);
+  return created;
+}
+
+/** A name of which the page may have only the beginning. */
+export function nameNode({ name, length }: Named): HTMLElement {
+  const created = named(name);
+  if (name.length < length) created.append(element('span', { class: 'escape' }, `… (${count(length)} characters)`));
   return created;
 }

@@ -39,6 +39,7 @@ const MAX_ENTRIES = 200;
 /** What the page knows: the last value of each event. */
 export class Model {
   hello: Hello | undefined;
+  /** By id. */
   rows = new Map<string, Read<Row>>();
   summary: Summary | undefined;
   selected: Read<Selected> | undefined;
@@ -123,8 +124,8 @@ export class Model {
 
   #takeRows({ changed, removed }: RowsChange, at: number): void {
     this.#dropOutdated();
-    for (const row of changed) this.rows.set(row.name, { value: row, at: at - row.readAgo });
-    for (const name of removed) this.rows.delete(name);
+    for (const row of changed) this.rows.set(row.id, { value: row, at: at - row.readAgo });
+    for (const id of removed) this.rows.delete(id);
   }
 
   #select(selected: Selected | null, at: number): void {

@@ -27,17 +27,22 @@ export function holdTags({ mode, holdCount }: OwnerView): HTMLElement[] {
   return tags.filter((tag) => tag !== '').map((tag) => element('span', { class: 'tag' }, tag));
 }
 
-/** The first owners of a lock, for a cell. */
-export function ownersNode(owners: readonly OwnerView[], most: number): HTMLElement {
+/** The first owners of a lock, for a cell. `count`: the number of all owners; `null` if it is unknown. */
+export function ownersNode(owners: readonly OwnerView[], count: number | null, most: number): HTMLElement {
   const node = element('span', { class: 'owners' });
   for (const owner of owners.slice(0, most)) {
     const shown = processNode(owner.process, owner.owner, owner.isThisClient);
     shown.append(...holdTags(owner));
     node.append(shown);
   }
-  if (owners.length > most) node.append(element('span', { class: 'at' }, `and ${owners.length - most} more`));
+  const more = moreOwners(Math.min(most, owners.length), count);
+  if (more !== '') node.append(element('span', { class: 'at' }, more));
   return node;
 }
+
+/** How many owners there are besides those that are shown. */
+export const moreOwners = (shown: number, count: number | null): string =>
+  count === null ? 'and more' : count > shown ? `and ${(count - shown).toLocaleString('en')} more` : '';
 
 /** Whatever the owners show, so that an unchanged cell is left alone. */
 export const ownersKey = (owners: readonly OwnerView[]): string =>

@@ -20,6 +20,7 @@ const BYE: Readonly<Record<Bye['reason'], { readonly message: string; readonly a
   'client closed': { message: 'The client of this page was closed: its process ends.', again: false },
   'server closed': { message: 'The server of this page has ended its connections.', again: true },
   slow: { message: 'The server closed the connection, because this page did not keep up.', again: true },
+  failed: { message: 'The server failed to update this page, and has written a warning.', again: false },
   'not allowed': { message: 'You are no longer allowed to see this page. Sign in again.', again: false },
 };
 const UNKNOWN_END = { message: 'The server has ended the connection.', again: false };

@@ -1,5 +1,5 @@
-import type { Contended, WaitEdge } from '../../messages.js';
-import { byId, element, named, setText, within } from '../parts/dom.js';
+import type { Contended, Named, WaitEdge } from '../../messages.js';
+import { byId, element, named, nameNode, setText, within } from '../parts/dom.js';
 import { duration } from '../../../shared/inspection-words.js';
 import { count, counted, elapsed } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
@@ -24,8 +24,8 @@ export class ContentionView {
     );
     this.#contended = new KeyedList(
       within(contended, 'tbody'),
-      ({ name }) => name,
-      ({ name }) => this.#lock(contended, name),
+      ({ id }) => id,
+      (lock) => this.#lock(contended, lock),
     );
   }
 
@@ -34,7 +34,7 @@ export class ContentionView {
     this.#edges.show(
       waits.value.map((edge, at) => ({
         ...edge,
-        key: edge.waiter === 'this client' ? `${at} ${edge.name}` : `${edge.waiter} ${edge.owner ?? ''} ${edge.name}`,
+        key: edge.waiter === 'this client' ? `${at} ${edge.id}` : `${edge.waiter} ${edge.owner ?? ''} ${edge.id}`,
       })),
     );
     this.#contended.show(contended);
@@ -54,29 +54,29 @@ export class ContentionView {
     for (const { node, age } of this.#ages.values()) setText(node, age === null ? '–' : elapsed(age + since));
   }
 
-  #edge(table: HTMLElement, { name }: WaitEdge): Item<WaitEdge> {
+  #edge(table: HTMLElement, lock: Named): Item<WaitEdge> {
     const [waiter, holders, node] = [element('td'), element('td'), element('td')];
-    const row = element('tr', { role: 'row' }, waiter, lockCell(name, 'td'), holders, node);
+    const row = element('tr', { role: 'row' }, waiter, lockCell(lock, 'td'), holders, node);
     cells(table, row);
     const ticking = { node, age: null as number | null };
     this.#ages.set(row, ticking);
     let shown = '';
     const update = (edge: WaitEdge): void => {
       ticking.age = edge.age;
-      const key = JSON.stringify([edge.count, edge.callSite, edge.process, edge.holders]);
+      const key = JSON.stringify([edge.count, edge.callSite, edge.process, edge.holders, edge.holderCount]);
       if (key === shown) return;
       shown = key;
       waiter.replaceChildren(waiterNode(edge));
       holders.replaceChildren(
         edge.holders.length === 0
           ? element('span', { class: 'at' }, 'no owner')
-          : ownersNode(edge.holders, MAX_HOLDERS),
+          : ownersNode(edge.holders, edge.holderCount, MAX_HOLDERS),
       );
     };
     return { node: row, update };
   }
 
-  #lock(table: HTMLElement, name: string): Item<Contended> {
+  #lock(table: HTMLElement, lock: Named): Item<Contended> {
     const fill = element('span');
     const total = element('span', { class: 'rest' });
     const bar = element(
@@ -86,7 +86,7 @@ export class ContentionView {
       total,
     );
     const figures = Array.from({ length: 5 }, () => element('td'));
-    const row = element('tr', { role: 'row' }, lockCell(name, 'th'), element('td', {}, bar), ...figures);
+    const row = element('tr', { role: 'row' }, lockCell(lock, 'th'), element('td', {}, bar), ...figures);
     cells(table, row);
     const update = ({ waitedForMs, waiters, mostWaiters, own }: Contended): void => {
       const longest = Math.max(1, ...this.model.contended.map((each) => each.waitedForMs));
@@ -110,5 +110,5 @@ function waiterNode({ waiter, count: calls, owner, process, callSite }: WaitEdge
   return node;
 }
 
-const lockCell = (name: string, tag: 'td' | 'th'): HTMLElement =>
-  element(tag, tag === 'th' ? { scope: 'row' } : {}, element('a', { href: linkTo(name) }, named(name)));
+const lockCell = (lock: Named, tag: 'td' | 'th'): HTMLElement =>
+  element(tag, tag === 'th' ? { scope: 'row' } : {}, element('a', { href: linkTo(lock) }, nameNode(lock)));

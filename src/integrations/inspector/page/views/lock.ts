@@ -1,17 +1,18 @@
-import type { OwnerView, QueuedView, Row, TimelineEntry } from '../../messages.js';
-import { byId, element, named, setText } from '../parts/dom.js';
+import type { Named, OwnerView, QueuedView, Row, TimelineEntry } from '../../messages.js';
+import { byId, element, named, nameNode, setText } from '../parts/dom.js';
 import { KIND_NAMES, visible } from '../../../shared/inspection-words.js';
 import { counted, elapsed, timeOfDay } from '../parts/format.js';
 import { KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
 import type { Model, Read } from '../parts/model.js';
-import { holdTags, ownersKey, processNode } from '../parts/owners.js';
+import { holdTags, moreOwners, ownersKey, processNode } from '../parts/owners.js';
+import type { Selection } from '../parts/route.js';
 import { isSemaphore } from './locks.js';
 import { PermitList } from './permits.js';
 import { Timeline } from './timeline.js';
 
 const MAX_ENTRIES = 60;
-const MAX_PERMITS = 100;
+const MAX_PERMITS = 50;
 
 /** One lock: its lease, its owners, its queue, and what happened to it. */
 export class LockView {
@@ -20,6 +21,7 @@ export class LockView {
   readonly #lease = new LeaseBar();
   readonly #permits = new PermitList(MAX_PERMITS);
   readonly #owners = element('ul', { class: 'owners-list' });
+  readonly #moreOwners = element('p', { class: 'aside' });
   readonly #waiting = element('p');
   readonly #queue = element('ol', { class: 'queue' });
   readonly #entries = element('ol', { class: 'log', tabindex: '0', 'aria-label': 'What happened' });
@@ -28,11 +30,12 @@ export class LockView {
   readonly #queueList: KeyedList<QueuedView>;
   readonly #entryList: KeyedList<TimelineEntry>;
   readonly #parts: Readonly<Record<'owners' | 'permits' | 'waiting' | 'entries', HTMLElement>>;
-  #name: string | undefined;
+  #selection: Selection | undefined;
+  #row: Row | undefined;
 
   constructor(
     private readonly model: Model,
-    private readonly askToFree: (name: string, owner: OwnerView) => void,
+    private readonly askToFree: (lock: Named, owner: OwnerView) => void,
   ) {
     this.#timeline = new Timeline(model);
     this.#ownerList = new KeyedList(
@@ -45,7 +48,7 @@ export class LockView {
     const part = (title: string, ...nodes: HTMLElement[]): HTMLElement =>
       element('div', { class: 'part' }, element('h3', {}, title), ...nodes);
     this.#parts = {
-      owners: part('Held by', this.#owners),
+      owners: part('Held by', this.#owners, this.#moreOwners),
       permits: part('Taken permits', this.#permits.node),
       waiting: part('Waiting', this.#waiting, this.#queue),
       entries: part('What happened', this.#entries),
@@ -56,11 +59,12 @@ export class LockView {
   }
 
   /** Shows another lock, of which nothing is known yet. */
-  select(name: string | undefined): void {
-    if (name === this.#name) return;
-    this.#name = name;
+  select(selection: Selection | undefined): void {
+    if (selection?.by === this.#selection?.by && selection?.value === this.#selection?.value) return;
+    this.#selection = selection;
+    this.#row = undefined;
     this.#timeline.forget();
-    if (name !== undefined) this.#title.replaceChildren(named(name));
+    if (selection !== undefined) this.#title.replaceChildren(named(selection.value));
     setText(this.#kind, 'Loading');
     for (const part of Object.values(this.#parts)) part.hidden = true;
   }
@@ -71,14 +75,17 @@ export class LockView {
 
   render(): void {
     const { selected } = this.model;
-    if (selected === undefined || selected.value.name !== this.#name) return;
+    if (selected === undefined || selected.value.asked !== this.#selection?.value) return;
     const { row } = selected.value;
+    if (row.name !== '' && row.id !== this.#row?.id) this.#title.replaceChildren(nameNode(row));
+    this.#row = row;
     const { owners, permits, waiting, entries } = this.#parts;
     setText(this.#kind, row.kind === 'free' ? 'Nothing is locked under this name.' : KIND_NAMES[row.kind]);
     this.#lease.node.hidden = row.kind === 'free' || isSemaphore(row);
     this.#lease.show(row.remaining, selected.at, row.lease);
     owners.hidden = row.owners.length === 0;
     this.#ownerList.show(row.owners);
+    setText(this.#moreOwners, moreOwners(row.owners.length, row.ownerCount));
     permits.hidden = !isSemaphore(row);
     this.#showPermits(row, selected);
     waiting.hidden = row.waiters === 0 && row.queue.length === 0;
@@ -117,7 +124,7 @@ export class LockView {
     const free = element('button', { type: 'button', class: 'danger quiet' }, 'Free this lock…');
     let latest: OwnerView | undefined;
     free.addEventListener('click', () => {
-      if (latest !== undefined && this.#name !== undefined) this.askToFree(this.#name, latest);
+      if (latest !== undefined && this.#row !== undefined) this.askToFree(this.#row, latest);
     });
     const node = element('li', {}, head, known, element('span', { class: 'line' }, time, free));
     let shown = '';

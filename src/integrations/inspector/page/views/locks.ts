@@ -1,12 +1,12 @@
 import type { Row } from '../../messages.js';
-import { byId, element, named, setText, within } from '../parts/dom.js';
+import { byId, element, nameNode, setText, within } from '../parts/dom.js';
 import { KIND_NAMES } from '../../../shared/inspection-words.js';
 import { count, counted } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
 import { restOf, type Model, type Read } from '../parts/model.js';
 import { ownersKey, ownersNode } from '../parts/owners.js';
-import { linkTo } from '../parts/route.js';
+import { linkTo, selectionOf } from '../parts/route.js';
 
 const MAX_OWNERS = 3;
 /** The largest number of rows that the server sends. */
@@ -17,7 +17,8 @@ export const ROWS = 200;
 type SortKey = 'name' | 'lease' | 'waiters';
 type Compare = (a: Read<Row>, b: Read<Row>) => number;
 
-const byName: Compare = ({ value: a }, { value: b }) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+const byName: Compare = ({ value: a }, { value: b }) =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : a.id < b.id ? -1 : 1;
 /** No end comes after every end. */
 const restFor = ({ value, at }: Read<Row>): number => (value.remaining === -1 ? Infinity : restOf(value.remaining, at));
 const ORDERS: Readonly<Record<SortKey, { readonly compare: Compare; readonly direction: 'ascending' | 'descending' }>> =
@@ -57,7 +58,7 @@ export class LocksView {
     this.#observer = new IntersectionObserver((entries) => this.#onSight(entries), { rootMargin: '300px 0px' });
     this.#list = new KeyedList(
       this.#body,
-      ({ value }) => value.name,
+      ({ value }) => value.id,
       () => this.#row(),
     );
     for (const head of this.#table.querySelectorAll<HTMLElement>('th[data-sort]')) {
@@ -74,7 +75,7 @@ export class LocksView {
     this.#list.show(rows);
     this.#forgetRemoved();
     if (focusedAt >= 0 && !this.#body.contains(document.activeElement)) this.#focusRow(focusedAt);
-    const selected = this.model.selected?.value.name;
+    const selected = this.model.selected?.value.asked;
     for (const row of this.#body.children) row.classList.toggle('selected', row.getAttribute('data-name') === selected);
     this.#table.hidden = rows.length === 0;
     this.#showRest(rows.length);
@@ -92,9 +93,9 @@ export class LocksView {
     for (const { lease } of this.#inSight) lease.tick();
   }
 
-  /** Moves the focus to the link of a lock. */
-  focus(name: string | undefined): void {
-    this.#focusRow([...this.#body.children].findIndex((row) => row.getAttribute('data-name') === name));
+  /** Moves the focus to the link of a lock. `selected`: its name, or its id if the page does not have the whole name. */
+  focus(selected: string | undefined): void {
+    this.#focusRow([...this.#body.children].findIndex((row) => row.getAttribute('data-name') === selected));
   }
 
   /** Moves the focus to the row at a place, or to the search if there is none. */
@@ -129,11 +130,11 @@ export class LocksView {
     const { compare } = ORDERS[this.#sort];
     rows.sort(compare);
     if (this.#isInUse()) {
-      const places = new Map(this.#order.map((name, at) => [name, at]));
-      const placeOf = ({ value }: Read<Row>): number => places.get(value.name) ?? Infinity;
+      const places = new Map(this.#order.map((id, at) => [id, at]));
+      const placeOf = ({ value }: Read<Row>): number => places.get(value.id) ?? Infinity;
       rows.sort((a, b) => (placeOf(a) === placeOf(b) ? 0 : placeOf(a) - placeOf(b)));
     }
-    this.#order = rows.map(({ value }) => value.name);
+    this.#order = rows.map(({ value }) => value.id);
     return rows;
   }
 
@@ -169,8 +170,8 @@ export class LocksView {
       lease.show(row.remaining, at, row.lease);
       setText(waiters, row.waiters === null ? '?' : row.waiters === 0 ? '–' : count(row.waiters));
       waiters.classList.toggle('some', (row.waiters ?? 0) > 0);
-      const key = ownersKey(row.owners);
-      if (key !== shownOwners) owners.replaceChildren(ownersNode(row.owners, MAX_OWNERS));
+      const key = `${row.ownerCount} ${ownersKey(row.owners)}`;
+      if (key !== shownOwners) owners.replaceChildren(ownersNode(row.owners, row.ownerCount, MAX_OWNERS));
       shownOwners = key;
     };
     const drawn: DrawnRow = { lease, draw };
@@ -180,9 +181,9 @@ export class LocksView {
       const isNew = latest === undefined;
       latest = read;
       if (isNew) {
-        node.setAttribute('data-name', read.value.name);
-        link.setAttribute('href', linkTo(read.value.name));
-        link.append(named(read.value.name));
+        node.setAttribute('data-name', selectionOf(read.value).value);
+        link.setAttribute('href', linkTo(read.value));
+        link.append(nameNode(read.value));
       }
       if (isNew || this.#inSight.has(drawn)) draw();
     };

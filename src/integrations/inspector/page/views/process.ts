@@ -1,5 +1,5 @@
-import type { OwnHold, OwnStats, OwnWait } from '../../messages.js';
-import { byId, element, named, setText, within } from '../parts/dom.js';
+import type { Named, OwnHold, OwnStats, OwnWait } from '../../messages.js';
+import { byId, element, named, nameNode, setText, within } from '../parts/dom.js';
 import { count, elapsed } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
@@ -36,7 +36,7 @@ export class ProcessView {
     const [holds, calls] = [byId('holds'), byId('calls')];
     this.#holds = new KeyedList(
       within(holds, 'tbody'),
-      ({ hold }) => `${hold.owner} ${hold.name} ${hold.callSite}`,
+      ({ hold }) => `${hold.owner} ${hold.id} ${hold.callSite}`,
       ({ hold }) => this.#hold(holds, hold),
     );
     this.#calls = new KeyedList(
@@ -55,7 +55,7 @@ export class ProcessView {
     const { holds, waits, stats } = own.value;
     this.#holds.show(holds.map((hold) => ({ hold, at: own.at })));
     // Several calls of one line may wait for one lock: their place tells them apart.
-    this.#calls.show(waits.map((wait, at) => ({ ...wait, key: `${at} ${wait.name} ${wait.callSite ?? ''}` })));
+    this.#calls.show(waits.map((wait, at) => ({ ...wait, key: `${at} ${wait.id} ${wait.callSite ?? ''}` })));
     for (const [id, shown] of [
       ['holds', holds.length],
       ['calls', waits.length],
@@ -80,14 +80,14 @@ export class ProcessView {
     }
   }
 
-  #hold(table: HTMLElement, { name, callSite }: OwnHold): Item<{ readonly hold: OwnHold; readonly at: number }> {
+  #hold(table: HTMLElement, hold: OwnHold): Item<{ readonly hold: OwnHold; readonly at: number }> {
     const lease = new LeaseBar();
     const time = element('td');
     const node = element(
       'tr',
       { role: 'row' },
-      nameCell(name),
-      callSiteCell(callSite),
+      nameCell(hold),
+      callSiteCell(hold.callSite),
       time,
       element('td', {}, lease.node),
     );
@@ -95,22 +95,22 @@ export class ProcessView {
     const ticking: Ticking = { time, lease, age: 0 };
     this.#ticking.set(node, ticking);
     let longest = 0;
-    const update = ({ hold, at }: { readonly hold: OwnHold; readonly at: number }): void => {
-      ticking.age = hold.age;
-      longest = Math.max(longest, hold.remaining);
+    const update = ({ hold: now, at }: { readonly hold: OwnHold; readonly at: number }): void => {
+      ticking.age = now.age;
+      longest = Math.max(longest, now.remaining);
       lease.show(
-        hold.remaining,
+        now.remaining,
         at,
         longest,
-        `${hold.isRenewed ? ', renewed' : ''}${hold.holdCount > 1 ? ` ×${hold.holdCount}` : ''}`,
+        `${now.isRenewed ? ', renewed' : ''}${now.holdCount > 1 ? ` ×${now.holdCount}` : ''}`,
       );
     };
     return { node, update };
   }
 
-  #call(table: HTMLElement, { name, callSite }: OwnWait): Item<OwnWait> {
+  #call(table: HTMLElement, call: OwnWait): Item<OwnWait> {
     const time = element('td');
-    const node = element('tr', { role: 'row' }, nameCell(name), callSiteCell(callSite), time);
+    const node = element('tr', { role: 'row' }, nameCell(call), callSiteCell(call.callSite), time);
     cells(table, node);
     const ticking: Ticking = { time, lease: undefined, age: 0 };
     this.#ticking.set(node, ticking);
@@ -121,8 +121,8 @@ export class ProcessView {
   }
 }
 
-const nameCell = (name: string): HTMLElement =>
-  element('th', { scope: 'row' }, element('a', { href: linkTo(name) }, named(name)));
+const nameCell = (lock: Named): HTMLElement =>
+  element('th', { scope: 'row' }, element('a', { href: linkTo(lock) }, nameNode(lock)));
 
 const callSiteCell = (callSite: string | null): HTMLElement =>
   element('td', {}, callSite === null ? element('span', { class: 'at' }, 'not recorded') : named(callSite, 'site'));

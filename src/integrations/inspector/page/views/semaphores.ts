@@ -1,5 +1,5 @@
 import type { Row } from '../../messages.js';
-import { byId, element, named, setText, within } from '../parts/dom.js';
+import { byId, element, nameNode, setText, within } from '../parts/dom.js';
 import { KIND_NAMES } from '../../../shared/inspection-words.js';
 import { counted } from '../parts/format.js';
 import { KeyedList, type Item } from '../parts/keyed-list.js';
@@ -19,7 +19,7 @@ export class SemaphoresView {
   constructor(private readonly model: Model) {
     this.#list = new KeyedList(
       byId('semaphores'),
-      ({ value }) => value.name,
+      ({ value }) => value.id,
       ({ value }) => this.#card(value),
     );
   }
@@ -28,7 +28,7 @@ export class SemaphoresView {
     const found = [...this.model.rows.values()].filter(({ value }) => isSemaphore(value));
     found.sort(({ value: a }, { value: b }) => (a.name < b.name ? -1 : 1));
     this.#list.show(found);
-    for (const name of this.#permits.keys()) if (!this.model.rows.has(name)) this.#permits.delete(name);
+    for (const id of this.#permits.keys()) if (!this.model.rows.has(id)) this.#permits.delete(id);
     within(this.#section, '.empty').hidden = found.length > 0 || (this.model.summary?.listedAt ?? null) === null;
   }
 
@@ -36,13 +36,13 @@ export class SemaphoresView {
     for (const permits of this.#permits.values()) permits.tick();
   }
 
-  #card({ name }: Row): Item<Read<Row>> {
+  #card(semaphore: Row): Item<Read<Row>> {
     const figures = element('p', { class: 'free' });
     const kind = element('p', { class: 'aside' });
     const share = element('span', { class: 'bar', 'aria-hidden': 'true' }, element('span'));
     const permits = new PermitList(MAX_PERMITS);
-    this.#permits.set(name, permits);
-    const title = element('h3', {}, element('a', { href: linkTo(name) }, named(name)));
+    this.#permits.set(semaphore.id, permits);
+    const title = element('h3', {}, element('a', { href: linkTo(semaphore) }, nameNode(semaphore)));
     const node = element('li', { class: 'card' }, title, kind, figures, share, permits.node);
     const update = ({ value: row, at }: Read<Row>): void => {
       setText(kind, KIND_NAMES[row.kind]);

@@ -1,11 +1,14 @@
-import type { ErrorReply, OwnerView, UnlockReply, UnlockRequest } from '../../messages.js';
+import type { ErrorReply, Named, OwnerView, UnlockReply, UnlockRequest } from '../../messages.js';
 import { visible } from '../../../shared/inspection-words.js';
-import { byId, element, named, setText } from '../parts/dom.js';
+import { byId, element, named, nameNode, setText } from '../parts/dom.js';
 import type { Model } from '../parts/model.js';
 import { processNode } from '../parts/owners.js';
+import { selectionOf, type Selection } from '../parts/route.js';
 
 interface Asked {
-  readonly name: string;
+  readonly lock: Named;
+  /** What the user types: the name, or the id if the page does not have the whole name. */
+  readonly typed: Selection;
   readonly owner: OwnerView;
 }
 
@@ -21,7 +24,7 @@ export class UnlockDialog {
   constructor(
     private readonly model: Model,
     /** Called when the dialog has closed after it freed the lock. */
-    private readonly onFreed: (name: string) => void,
+    private readonly onFreed: (lock: Named) => void,
   ) {
     this.#input.addEventListener('input', () => this.#show());
     byId('unlock-cancel').addEventListener('click', () => this.#dialog.close());
@@ -31,17 +34,20 @@ export class UnlockDialog {
     });
   }
 
-  ask(name: string, owner: OwnerView): void {
-    this.#asked = { name, owner };
+  ask(lock: Named, owner: OwnerView): void {
+    const typed = selectionOf(lock);
+    this.#asked = { lock, owner, typed };
     this.#state = 'asking';
     this.#input.value = '';
     setText(this.#outcome, '');
     byId('unlock-facts').replaceChildren(
       element('dt', {}, 'Lock'),
-      element('dd', {}, named(name)),
+      element('dd', {}, nameNode(lock)),
+      ...(typed.by === 'id' ? [element('dt', {}, 'Id'), element('dd', {}, named(typed.value))] : []),
       element('dt', {}, 'Owner'),
       element('dd', {}, processNode(owner.process, owner.owner, owner.isThisClient), named(owner.owner, 'owner')),
     );
+    setText(byId('unlock-label'), `Type the ${typed.by} of the lock to free it`);
     this.#show();
     this.#dialog.showModal();
     this.#input.focus();
@@ -49,8 +55,8 @@ export class UnlockDialog {
 
   /** A name with control characters cannot be typed: it is typed as the page shows it. */
   #isConfirmed(): boolean {
-    const name = this.#asked?.name ?? '';
-    return this.#input.value === name || this.#input.value === visible(name);
+    const { value } = this.#asked?.typed ?? { value: '' };
+    return this.#input.value === value || this.#input.value === visible(value);
   }
 
   #show(): void {
@@ -64,8 +70,9 @@ export class UnlockDialog {
     const asked = this.#asked;
     if (asked === undefined || this.#state !== 'asking' || !this.#isConfirmed()) return;
     this.#become('sending');
-    const { name, owner } = asked;
-    const body: UnlockRequest = { name, owner: owner.owner, confirm: name };
+    const { lock, owner, typed } = asked;
+    const { value: confirm } = typed;
+    const body: UnlockRequest = { [typed.by]: confirm, owner: owner.owner, confirm };
     const headers = { 'content-type': 'application/json', 'holdfast-csrf': this.model.hello?.csrf ?? '' };
     let outcome: string | undefined;
     try {
@@ -79,7 +86,7 @@ export class UnlockDialog {
     if (this.#asked !== asked) return;
     if (outcome === undefined) {
       this.#dialog.close();
-      this.onFreed(name);
+      this.onFreed(lock);
       return;
     }
     this.#become('answered');
