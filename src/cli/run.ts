@@ -24,6 +24,9 @@ const COMMANDS: Readonly<Record<CommandName, (session: Session) => Promise<numbe
   ui: async (session) => (await import('./ui.js')).ui(session),
 };
 
+/** What ends a command: Ctrl-C, a supervisor, and a terminal that closes. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** Runs one command and resolves with its exit code. */
 export async function run(given: readonly string[]): Promise<number> {
   // The reader of a pipe may end first, such as `head`.
@@ -45,7 +48,7 @@ async function runCommand(args: Arguments, command: CommandName): Promise<number
   const client = connect(args, process.env);
   const abort = new AbortController();
   const interrupt = (): void => abort.abort();
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
+  for (const signal of SIGNALS) process.once(signal, interrupt);
   let connectionError: unknown;
   client.events.on('connectionError', ({ cause }) => (connectionError = cause));
   try {
@@ -57,7 +60,7 @@ async function runCommand(args: Arguments, command: CommandName): Promise<number
     }
     throw error;
   } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    for (const signal of SIGNALS) process.off(signal, interrupt);
     await client.close();
   }
 }

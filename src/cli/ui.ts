@@ -34,7 +34,7 @@ export async function ui({ args, client, terminal, signal }: Session): Promise<n
   });
   const url = `http://${HOST}:${bound}/?token=${door.token}`;
   if (terminal.json) await terminal.object({ url });
-  else await terminal.lines(url, 'The link works once, in one browser of this machine. Ctrl-C ends the page.');
+  else await terminal.lines(url, 'The link works once, in one tab of a browser on this machine. Ctrl-C ends the page.');
   if (args.flags.has('open')) await openInBrowser(url, signal);
   if (!signal.aborted) await once(signal, 'abort');
   inspector.close();
@@ -78,21 +78,26 @@ function commandFor(file: string): [command: string, args: string[]] {
   return ['xdg-open', [file]];
 }
 
-/** Lets in the browser that uses the link first. Other users of the machine can reach the port, too. */
+/** What anybody may read: these files have no data. */
+const FILES: readonly string[] = ['/', '/inspector.css', '/inspector.js'];
+
+/**
+ * Lets in the browser tab that uses the link first. Other users of the machine can reach the port, too. The tab keeps a
+ * secret in its storage, which belongs to this port alone: a cookie would go to every other server on this machine.
+ */
 class Door {
   readonly token = randomBytes(24).toString('base64url');
   readonly #session = randomBytes(24).toString('base64url');
-  /** Cookies have no port, so those of two pages on this machine need two names. */
-  readonly #cookie: string;
   #isUsed = false;
 
-  constructor(private readonly port: number) {
-    this.#cookie = `holdfast_ui_${port}`;
-  }
+  constructor(private readonly port: number) {}
 
-  admits({ headers }: IncomingMessage): boolean {
-    const cookies = (headers.cookie ?? '').split(/; */);
-    return cookies.some((cookie) => isSameSecret(cookie, `${this.#cookie}=${this.#session}`));
+  admits({ headers, url = '/' }: IncomingMessage): boolean {
+    const path = url.split('?', 1)[0] as string;
+    if (FILES.includes(path)) return true;
+    // The events have the secret in the query, because browsers send no header of the page with that request.
+    const given = headers['holdfast-session'] ?? new URLSearchParams(url.slice(path.length)).get('session');
+    return isSameSecret(given, this.#session);
   }
 
   /** Answers a request that brings a token. Returns `false` for every other request. */
@@ -101,8 +106,12 @@ class Door {
     const token = url.startsWith('/?') ? new URLSearchParams(url.slice(2)).get('token') : null;
     if (token === null) return false;
     const isOwnHost = [`${HOST}:${this.port}`, `localhost:${this.port}`].includes(headers.host ?? '');
+    const nonce = randomBytes(16).toString('base64url');
     response.setHeader('cache-control', 'no-store');
-    response.setHeader('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+    response.setHeader(
+      'content-security-policy',
+      `default-src 'none'; script-src 'nonce-${nonce}'; frame-ancestors 'none'`,
+    );
     response.setHeader('referrer-policy', 'no-referrer');
     if (method !== 'GET' || !isOwnHost || this.#isUsed || !isSameSecret(token, this.token)) {
       response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8' });
@@ -112,10 +121,11 @@ class Door {
       return true;
     }
     this.#isUsed = true;
-    const cookie = `${this.#cookie}=${this.#session}; HttpOnly; SameSite=Strict; Path=/`;
-    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'set-cookie': cookie });
-    // A browser that comes from elsewhere sends no strict cookie along a redirect, but along a refresh it does.
-    response.end('<!doctype html><title>Locks</title><meta http-equiv="refresh" content="0; url=./">\n');
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+    response.end(
+      `<!doctype html><title>Locks</title><script nonce="${nonce}">` +
+        `sessionStorage.setItem('holdfast-session', '${this.#session}'); location.replace('./');</script>\n`,
+    );
     return true;
   }
 }

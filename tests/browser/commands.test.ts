@@ -2,6 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { openPage } from '../support/browser/browser.js';
 import { openInspector, shownRow, shownRows } from '../support/browser/inspected.js';
 import { closeClients, holdElsewhere, openClient } from '../support/clients/lock-clients.js';
+import { closeServers, serve } from '../support/http/http-server.js';
 import { Command } from '../support/processes/command.js';
 import { PROJECT_ROOT } from '../support/project/project-files.js';
 import { freshName, testRedisBinary, testRedisUrl } from '../support/redis.js';
@@ -9,7 +10,10 @@ import { LONG_MS, until } from '../support/time/until.js';
 
 /* The commands that open the page of the inspector, followed as a person follows the link that they print. */
 
-afterEach(closeClients);
+afterEach(async () => {
+  await closeServers();
+  await closeClients();
+});
 
 const LINK = /http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{32}/;
 
@@ -19,7 +23,7 @@ async function linkOf(command: Command): Promise<string> {
   return LINK.exec(command.out)![0];
 }
 
-test('holdfast ui: the link opens the page, and again by its cookie; another browser is refused', async () => {
+test('holdfast ui: the link opens the page, also after a reload, and no other server on the machine gets its secret', async () => {
   const client = await openClient({ clientName: 'shop' });
   const hold = await holdElsewhere(client.getLock(freshName()));
   const command = new Command(['ui'], { env: { HOLDFAST_URL: testRedisUrl() } });
@@ -31,6 +35,18 @@ test('holdfast ui: the link opens the page, and again by its cookie; another bro
   expect(page.url()).not.toContain('token');
   await page.reload();
   await shows();
+  expect(await page.browserContext().cookies()).toEqual([]);
+  const asked: (string | undefined)[] = [];
+  const other = await serve(({ headers, url }, response) => {
+    asked.push(headers.cookie, url);
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<title>other</title>');
+  });
+  const secret = await page.evaluate(() => sessionStorage.getItem('holdfast-session'));
+  expect(secret).toMatch(/^[\w-]{32}$/);
+  await page.goto(other);
+  expect(await page.evaluate(() => sessionStorage.getItem('holdfast-session'))).toBeNull();
+  expect(asked.filter((each) => each?.includes(secret!))).toEqual([]);
+  expect(asked[0]).toBeUndefined();
   const stranger = await openPage({ expected: [/status 403/, /console: .*403/] });
   expect((await stranger.goto(link))!.status()).toBe(403);
   expect(await stranger.content()).not.toContain(hold.lockName);

@@ -63,7 +63,20 @@ describe('createInspector', () => {
         );
       }
       process.env.NODE_ENV = 'development';
-      expect((await send(await serve(createInspector({ client })))).status).toBe(200);
+      const base = await serve(createInspector({ client }));
+      expect((await send(base)).status).toBe(200);
+      // Behind a proxy of this machine, everybody comes from this machine.
+      for (const name of [
+        'forwarded',
+        'via',
+        'x-real-ip',
+        'x-forwarded-for',
+        'x-forwarded-host',
+        'x-forwarded-proto',
+      ]) {
+        expect([name, (await send(base, { [name]: '10.0.0.7' })).status]).toEqual([name, 403]);
+      }
+      expect(() => createInspector({ client, actions: true })).toThrow('authorize');
       expect(() => createInspector({ client, authorize: false as never })).toThrow('authorize');
     } finally {
       process.env.NODE_ENV = before;
@@ -75,7 +88,7 @@ describe('createInspector', () => {
     const before = process.env.NODE_ENV;
     process.env.NODE_ENV = 'development';
     try {
-      const inspector = createInspector({ client, actions: true });
+      const inspector = createInspector({ client });
       for (const [address, status] of [
         ...['127.0.0.1', '127.8.0.1', '::1', '::ffff:127.0.0.1'].map((own) => [own, 200] as const),
         ...['10.0.0.7', '192.168.1.4', '::ffff:10.0.0.7', 'fe80::1', '2001:db8::127', '1.127.0.0'].map(

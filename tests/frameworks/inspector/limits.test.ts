@@ -123,3 +123,23 @@ test('after the last page has closed there is no timer, no listener and no furth
   }
   await hold.release();
 });
+
+test.each([
+  ['5,000 characters', 'x'.repeat(5_000)],
+  ['2,000 control characters', '\u0001'.repeat(2_000)],
+])('a lock whose name has %s is opened and freed by its id', async (_, text) => {
+  const [client, other] = [await openClient(), await openClient()];
+  const base = await serve(createInspector({ client, authorize: () => 'ada', actions: true }));
+  const hold = await holdElsewhere(other.getLock(freshName(text)));
+  const page = await OpenPage.open(base);
+  await page.shows(({ rows }) => rows.size === 1, 'the row');
+  const { id, name, length } = [...page.rows.values()][0]!;
+  expect([hold.lockName.startsWith(name), name.length < length, length]).toEqual([true, true, hold.lockName.length]);
+  const one = await OpenPage.open(base, `?id=${id}`);
+  await one.shows((shown) => shown.last('selected')?.row.owners[0]?.owner === hold.owner, 'the owner');
+  expect(await page.unlock({ id: 'unknown' }, hold.owner)).toMatchObject([404, { error: { code: 'not found' } }]);
+  expect(await page.unlock({ id }, hold.owner)).toEqual([200, { freed: true }]);
+  await one.shows((shown) => shown.last('selected')?.row.kind === 'free', 'the lock is free');
+  for (const open of [page, one]) open.close();
+  await expect(hold.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
+});

@@ -59,8 +59,8 @@ export class Command {
     this.#child.stdin!.write(text);
   }
 
-  interrupt(): void {
-    this.#child.kill('SIGINT');
+  interrupt(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP' = 'SIGINT'): void {
+    this.#child.kill(signal);
   }
 
   /** Stops reading what the command prints, as `head` does. */

@@ -12,7 +12,8 @@ export interface InspectorOptions {
    * Decides for every request whether its user may see the page: `true`, or the name of the user for the audit event, or
    * `false`. Each half a minute it is called again for every open page, with the request that opened the page: read the
    * login from its store, not from what a middleware has put on the request. Required, except where `NODE_ENV` is
-   * `development`: there, a missing function admits this machine.
+   * `development` and `actions` is off: there, a missing function admits requests of this machine that no proxy has
+   * forwarded.
    */
   authorize?: ((request: IncomingMessage) => Authorization | PromiseLike<Authorization>) | undefined;
   /**
@@ -80,15 +81,19 @@ export function resolveOptions(options: InspectorOptions): ResolvedInspectorOpti
 
 const isHost = (host: string): boolean => /^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(host);
 
-function authorizeOf({ authorize }: InspectorOptions): ResolvedInspectorOptions['authorize'] {
+function authorizeOf({ authorize, actions = false }: InspectorOptions): ResolvedInspectorOptions['authorize'] {
   if (typeof authorize === 'function') return authorize;
-  if (authorize === undefined && process.env['NODE_ENV'] === 'development') return isFromHere;
+  if (authorize === undefined && !actions && process.env['NODE_ENV'] === 'development') return isFromHere;
   throw new InvalidArgumentError(
     'authorize',
-    'a function (request) => boolean that asks the login of the application; only with NODE_ENV=development it may be absent',
+    'a function (request) => boolean that asks the login of the application; it may be absent only with NODE_ENV=development and without actions',
     authorize,
   );
 }
 
-const isFromHere = ({ socket }: IncomingMessage): boolean =>
-  /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '') || socket.remoteAddress === undefined;
+/** What proxies add. Behind a proxy on this machine, every request comes from this machine. */
+const FORWARDED = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/;
+
+const isFromHere = ({ headers, socket }: IncomingMessage): boolean =>
+  !Object.keys(headers).some((name) => FORWARDED.test(name)) &&
+  (/^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '') || socket.remoteAddress === undefined);

@@ -1,5 +1,6 @@
 import type { Bye, ErrorReply, View } from '../../messages.js';
 import type { ServerEvent } from './model.js';
+import { sessionSecret } from './session.js';
 
 export type Connection =
   | { readonly kind: 'connecting' | 'live' | 'lost' | 'paused' }
@@ -54,6 +55,9 @@ export class Stream {
 
   #url(): string {
     const query = new URLSearchParams(Object.entries(this.#view) as [string, string][]);
+    const secret = sessionSecret();
+    // An `EventSource` sends no header of the page.
+    if (secret !== undefined) query.set('session', secret);
     return `events?${query.toString()}`;
   }
 

@@ -4,6 +4,7 @@ import { byId, element, named, nameNode, setText } from '../parts/dom.js';
 import type { Model } from '../parts/model.js';
 import { processNode } from '../parts/owners.js';
 import { selectionOf, type Selection } from '../parts/route.js';
+import { sessionSecret } from '../parts/session.js';
 
 interface Asked {
   readonly lock: Named;
@@ -73,7 +74,12 @@ export class UnlockDialog {
     const { lock, owner, typed } = asked;
     const { value: confirm } = typed;
     const body: UnlockRequest = { [typed.by]: confirm, owner: owner.owner, confirm };
-    const headers = { 'content-type': 'application/json', 'holdfast-csrf': this.model.hello?.csrf ?? '' };
+    const secret = sessionSecret();
+    const headers = {
+      'content-type': 'application/json',
+      'holdfast-csrf': this.model.hello?.csrf ?? '',
+      ...(secret !== undefined && { 'holdfast-session': secret }),
+    };
     let outcome: string | undefined;
     try {
       const response = await fetch('unlock', { method: 'POST', headers, body: JSON.stringify(body) });
