@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { LockClient } from '../../../index.js';
 import type { Bye, Hello, ProcessView } from '../contract/messages.js';
-import { warn } from '../warn.js';
+import { warn } from './warn.js';
 import type { EventStream } from './event-stream.js';
 import { Page } from './page.js';
 import { Session } from './session.js';

@@ -1,6 +1,7 @@
 import type { LockClient } from '../../../index.js';
 import type { Own, OwnHold, OwnStats, OwnWait, ProcessView, WaitEdge } from '../contract/messages.js';
 import { cut, namedOf } from './named.js';
+import type { Overview } from './overview.js';
 import type { Table, TableRow } from './table.js';
 
 /** Number of own holds, and of own waits, that a page shows. */
@@ -10,9 +11,6 @@ const MAX_EDGES = 200;
 const MAX_SITE = 300;
 /** Number of owners that an edge names. */
 const MAX_HOLDERS = 3;
-
-/** The part of the client that reads slowly. */
-export type Overview = ReturnType<LockClient['overview']>;
 
 /** What the client holds and waits for. */
 export function ownOf(client: LockClient, overview: Overview): Own {

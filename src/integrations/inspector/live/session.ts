@@ -4,9 +4,10 @@ import type { Doctor, ProcessView, Selected, Summary } from '../contract/message
 import { Budget } from './budget.js';
 import { Contention } from './contention.js';
 import { cut, idOf } from './named.js';
-import { MAX_OWN, type Overview } from './own.js';
+import type { Entry, Overview } from './overview.js';
+import { MAX_OWN } from './own.js';
 import { Problems } from './problems.js';
-import { MAX_CHARACTERS, MAX_NAMES, Table, type Entry, type TableRow } from './table.js';
+import { MAX_CHARACTERS, MAX_NAMES, Table, type TableRow } from './table.js';
 import { EVENTS, Timeline } from './timeline.js';
 import type { PageView } from './view.js';
 import { VisibleRows } from './visible.js';

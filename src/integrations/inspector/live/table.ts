@@ -1,7 +1,7 @@
 import { clientIdOf } from '../../shared/inspection-words.js';
 import type { OwnerView, PermitView, ProcessView, QueuedView, Row } from '../contract/messages.js';
 import { cutLabel, cutProcess, idOf, namedOf } from './named.js';
-import type { Overview } from './own.js';
+import type { Entry } from './overview.js';
 
 /** Number of names that one listing reads. */
 export const MAX_NAMES = 20_000;
@@ -15,9 +15,6 @@ const MAX_PERMITS = 50;
 const MAX_HAYSTACK = 4_096;
 /** A move of the end of a lease, in ms, that is not more than the inaccuracy of the readings. */
 const SAME_END_MS = 300;
-
-/** What the client has read under one name. */
-export type Entry = NonNullable<Awaited<ReturnType<Overview['read']>> extends Map<string, infer E> ? E : never>;
 
 /** Whether all owners were read. */
 export const isWhole = ({ owners, counts }: Entry): boolean => counts === undefined || counts.owners === owners.length;

@@ -2,7 +2,8 @@ import type { ListedOwner, LockEvents } from '../../../index.js';
 import { changesBetween, type Change } from '../../shared/changes.js';
 import type { ProcessView, TimelineBar, TimelineChange, TimelineEntry } from '../contract/messages.js';
 import { cut, cutLabel } from './named.js';
-import { isWhole, type Entry, type ProcessOf } from './table.js';
+import type { Entry } from './overview.js';
+import { isWhole, type ProcessOf } from './table.js';
 
 const MAX_BARS = 100;
 const MAX_ENTRIES = 200;

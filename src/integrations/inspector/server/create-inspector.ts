@@ -5,7 +5,7 @@ import { errorOf } from '../../shared/error-of.js';
 import { endOf } from '../../shared/response-end.js';
 import { EventStream } from '../live/event-stream.js';
 import { Hub, MAX_PAGES } from '../live/hub.js';
-import { warn } from '../warn.js';
+import { warn } from '../live/warn.js';
 import { readView } from '../live/view.js';
 import type { Hello } from '../contract/messages.js';
 import { resolveOptions, type Authorization, type InspectorOptions, type ResolvedInspectorOptions } from './options.js';
