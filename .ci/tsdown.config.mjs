@@ -1,12 +1,18 @@
 // @ts-check
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pageText, TEXT } from './page-text.cjs';
-import { scriptText } from './lua/script-text.cjs';
 import { SUBPATHS } from './subpaths.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+/**
+ * Not an import: tsdown bundles what this file imports, and `__dirname` in the bundle is the folder of this file.
+ *
+ * @type {typeof import('./lua/script-text.cjs')}
+ */
+const { scriptText } = createRequire(import.meta.url)('./lua/script-text.cjs');
 
 const scripts = {
   name: 'lua',
