@@ -1,3 +1,4 @@
+import { keepNames } from './summary.js';
 import { quoted, shortened, visible } from './visible.js';
 
 /** The stable `code` of each error class. Match errors by code or by class, never by message. */
@@ -351,3 +352,23 @@ export class UnknownPermitError extends LockError {
     );
   }
 }
+
+keepNames({
+  ClientClosedError,
+  ConcurrentContextError,
+  InvalidArgumentError,
+  LockAbortedError,
+  LockError,
+  LockLostError,
+  LockTimeoutError,
+  LockUpgradeError,
+  MultiUnlockError,
+  NoQuorumError,
+  NonReentrantError,
+  NotOwnerError,
+  NotReplicatedError,
+  RedisUnavailableError,
+  RefusedError,
+  UnknownPermitError,
+  UnsupportedRuntimeError,
+});

@@ -26,3 +26,13 @@ export function showAs<T extends object>(type: { readonly prototype: T }, summar
     });
   }
 }
+
+/**
+ * Gives each class the name under which users know it. In a bundle, a minifier has renamed the classes: `error.name` and
+ * the output of `console.log()` would be a letter.
+ */
+export function keepNames(classes: Readonly<Record<string, { readonly prototype: object }>>): void {
+  for (const [name, type] of Object.entries(classes)) {
+    Object.defineProperty(type, 'name', { value: name, configurable: true });
+  }
+}

@@ -30,9 +30,10 @@ const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--[^\n]*/g;
  * both use this, so a script has one address.
  *
  * @param {string} source
+ * @param {(file: string) => string} [read]
  */
-exports.scriptText = (source) => {
-  const whole = exports.withIncludes(source);
+exports.scriptText = (source, read) => {
+  const whole = exports.withIncludes(source, read);
   // A long string or comment may span lines; no script needs one.
   if (/\[=*\[/.test(whole)) throw new Error('a script has a long bracket, which this cannot read');
   const code = whole.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));

@@ -25,11 +25,11 @@ import { ReadProtocol, WriteProtocol } from '../protocols/read-write-lock-protoc
 import { SemaphoreProtocol } from '../protocols/semaphore-protocol.js';
 import { SpinLockProtocol } from '../protocols/spin-lock-protocol.js';
 import { addClient } from '../ownership/process-holds.js';
-import { showAs } from '../summary.js';
+import { keepNames, showAs } from '../summary.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { ClientStats } from '../diagnostics/stats.js';
 import type { EventBus } from '../events.js';
-import { isLockName, nameOf, type LockName, type Named } from '../lock-name.js';
+import { isLockName, LockName, nameOf, type Named } from '../lock-name.js';
 import type { ResolvedOptions } from '../options.js';
 import {
   checkContext,
@@ -42,12 +42,15 @@ import {
 } from '../locks/arguments.js';
 import { CountDownLatch } from '../synchronizers/latch.js';
 import { FairLock } from '../locks/fair-lock.js';
-import { checkTokens, FencedLock, type FencedLockOptions } from '../locks/fenced-lock.js';
+import { checkTokens, FencedHold, FencedLock, type FencedLockOptions } from '../locks/fenced-lock.js';
 import { GroupLockProtocol } from '../protocols/group-lock-protocol.js';
 import { GroupMultiLock } from '../locks/group-lock.js';
+import { LockContext } from '../ownership/lock-context.js';
+import { MultiHold } from '../several/joint-hold.js';
 import { locksAndOptions } from '../several/joint-lock.js';
 import type { Lock } from '../locks/lock.js';
 import { MultiLock } from '../several/multi-lock.js';
+import { Permit } from '../synchronizers/permit.js';
 import { PermitExpirableSemaphore } from '../synchronizers/expirable-semaphore.js';
 import type { SemaphoreOptions } from '../synchronizers/permit-source.js';
 import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
@@ -55,6 +58,7 @@ import { ReadWriteLock } from '../locks/read-write-lock.js';
 import { checkDriftFactor } from '../several/drift.js';
 import { RedLock, type RedLockOptions } from '../several/red-lock.js';
 import { Semaphore } from '../synchronizers/semaphore.js';
+import { SingleHold } from '../holding/single-hold.js';
 import { SingleLock } from '../locks/single-lock.js';
 import { pausesOf, type SpinLockOptions } from '../locks/spin-lock.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
@@ -401,3 +405,23 @@ export class LockClient implements AsyncDisposable {
 }
 
 showAs(LockClient, ({ id }) => ({ id }));
+
+keepNames({
+  CountDownLatch,
+  FairLock,
+  FencedHold,
+  FencedLock,
+  GroupMultiLock,
+  LockClient,
+  LockContext,
+  LockName,
+  MultiHold,
+  MultiLock,
+  Permit,
+  PermitExpirableSemaphore,
+  ReadWriteLock,
+  RedLock,
+  Semaphore,
+  SingleHold,
+  SingleLock,
+});

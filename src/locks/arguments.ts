@@ -137,11 +137,23 @@ export function checkBody<O extends object, F extends (...args: never[]) => unkn
   second: F | undefined,
 ): { readonly options: Exclude<O, F> | undefined; readonly fn: F } {
   if (typeof first === 'function') {
-    if (second === undefined) return { options: undefined, fn: first };
+    if (second === undefined) return { options: undefined, fn: checkFunction(first) };
     throw new InvalidArgumentError('fn', 'the last argument, after the options', second);
   }
-  if (typeof second === 'function') return { options: first as Exclude<O, F>, fn: second };
-  throw new InvalidArgumentError('fn', 'a function', second);
+  return { options: first as Exclude<O, F>, fn: checkFunction(second) };
+}
+
+/** Refuses a generator function: its body runs when the caller iterates, after the lock is released. */
+function checkFunction<F>(fn: F | undefined): F {
+  if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
+  if (!Object.prototype.toString.call(fn).endsWith('GeneratorFunction]')) return fn;
+  const expectation = 'a function that is no generator function';
+  throw new InvalidArgumentError(
+    'fn',
+    expectation,
+    fn,
+    `fn must be ${expectation}; use an async function and iterate in it`,
+  );
 }
 
 /** Checks the options of a semaphore's handle. */

@@ -74,7 +74,7 @@ export interface LockProtocol {
   readonly group: string | undefined;
   /** The key that is locked. Two protocols with the same key compete for it. */
   readonly key: string;
-  /** The kind, in events, statistics and diagnostics channels. Nothing else depends on it. */
+  /** The kind, in events, statistics and diagnostics channels. It also tells the members of a multi-lock apart. */
   readonly kind: LockKind;
   readonly channel: string;
   readonly reentrant: boolean;

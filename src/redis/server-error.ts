@@ -1,3 +1,4 @@
+import { ReplyError } from 'ioredis';
 import { RefusedError } from '../errors.js';
 import { missingRule, type RefusedRequest } from './permissions.js';
 
@@ -65,14 +66,19 @@ const TOO_MANY_CLIENTS = /max number of clients/;
 const NON_LOCAL = /\battempted to access a non local key\b/;
 const CREDENTIALS = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|without any password/i;
 
+/**
+ * Whether Redis sent the error. All others come from the connection. In a bundle, a minifier may have renamed the class
+ * of ioredis 5 or iovalkey.
+ */
+export const isReply = (error: Error): boolean => error.name === 'ReplyError' || error instanceof ReplyError;
+
 export class NotSentError extends Error {}
 export class TooLateError extends Error {}
 
 export function failureKind(error: Error): FailureKind {
   if (error instanceof NotSentError || error.message.startsWith("Stream isn't writeable")) return 'not-sent';
   if (error instanceof TooLateError) return 'not-executed';
-  // Only errors that Redis sent have this name. All others come from the connection.
-  if (error.name !== 'ReplyError') return 'unanswered';
+  if (!isReply(error)) return 'unanswered';
   const { message } = error;
   if (STATE_INSIDE_SCRIPT.test(message) || TOO_MANY_CLIENTS.test(message) || isSplitSlot(error)) return 'not-executed';
   return CODES[/^[A-Z]+\b/.exec(message)?.[0] ?? ''] ?? 'refused';
@@ -80,14 +86,14 @@ export function failureKind(error: Error): FailureKind {
 
 /** Redis replied that it is a replica. */
 export const isNoMaster = (error: Error): boolean =>
-  error.name === 'ReplyError' && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
+  isReply(error) && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);
 
 /**
  * The slot is migrating, and this node lacks a key of the command, or a key that a script reads. A script accesses such
  * a key only in a step that may be omitted or repeated without harm.
  */
 export const isSplitSlot = (error: Error): boolean =>
-  error.name === 'ReplyError' && (error.message.startsWith('TRYAGAIN') || NON_LOCAL.test(error.message));
+  isReply(error) && (error.message.startsWith('TRYAGAIN') || NON_LOCAL.test(error.message));
 
 /** The request failed because the slot is migrating. */
 export const failedBySplit = (error: Error | undefined): boolean =>
@@ -106,8 +112,7 @@ export const isRefusedInside = (error: Error): boolean =>
 
 /** The command is not available to this client: a permission is missing, or the provider has disabled the command. */
 export const isWithheld = (error: Error): boolean =>
-  error.name === 'ReplyError' &&
-  /NOPERM|unknown|unsupported|disabled|not (support|allow)|no permission/i.test(error.message);
+  isReply(error) && /NOPERM|unknown|unsupported|disabled|not (support|allow)|no permission/i.test(error.message);
 
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 

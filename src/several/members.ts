@@ -12,7 +12,7 @@ export type Member = SingleLock;
 export type Members = readonly [Member, ...Member[]];
 
 const kindOf = ({ protocol }: Member): string =>
-  `${protocol.constructor.name} ${protocol.side ?? ''} ${protocol.lockedValues?.line ?? ''}`;
+  `${protocol.kind} ${protocol.reentrant} ${protocol.side ?? ''} ${protocol.lockedValues?.line ?? ''}`;
 
 export const identityOf = (member: Member): string =>
   `${member.runtime.clientId} ${member.protocol.key} ${kindOf(member)}`;

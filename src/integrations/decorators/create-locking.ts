@@ -1,5 +1,5 @@
-import { InvalidArgumentError, type LockClient } from '../../index.js';
-import { decorate, type LockedDecorator } from './locked-decorator.js';
+import type { LockClient } from '../../index.js';
+import { checkFunction, decorate, type LockedDecorator } from './locked-decorator.js';
 import { checkLockedOptions, type LockedOptions, type LockedTerms } from './options.js';
 import { clientOf, lockedBody, type Body } from './run-locked.js';
 
@@ -38,7 +38,7 @@ export interface Locking<T = unknown> {
    *
    * @param options - see {@link LockedOptions}.
    * @param fn - the function to run. It receives `this` and the arguments of the call.
-   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
+   * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid, or `fn` is a generator function.
    * @throws {LockTimeoutError} `ERR_LOCK_TIMEOUT`: a call found the lock busy, and `onBusy` is `'throw'`.
    * @throws the errors of `Lock.withLock` and of `fn`, at each call.
    * @example
@@ -78,7 +78,7 @@ export interface Locking<T = unknown> {
    *
    * @param options - see {@link LockedOptions}.
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid, or what is decorated is no
-   * method.
+   * method, or a generator.
    * @example
    * class Orders {
    *   \@Locked({ key: (orderId: string) => `order:${orderId}`, waitTime: 5_000 })
@@ -118,8 +118,7 @@ export function createLocking<T = unknown>(client: LockClient | ((self: T) => Lo
   const find = clientOf(client);
   const locked = (given: unknown, fn: unknown): Body => {
     const options = checkLockedOptions(given);
-    if (typeof fn !== 'function') throw new InvalidArgumentError('fn', 'a function', fn);
-    return lockedBody(find, options, fn as Body);
+    return lockedBody(find, options, checkFunction('fn', fn));
   };
   const Locked = (given: unknown) => {
     const options = checkLockedOptions(given);

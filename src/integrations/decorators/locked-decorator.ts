@@ -63,8 +63,17 @@ export function decorate(lock: (method: Body) => Body) {
 }
 
 function methodOf(value: unknown, isMethod: boolean): Body {
-  if (isMethod && typeof value === 'function') return value as Body;
+  if (isMethod && typeof value === 'function') return checkFunction('the method of @Locked', value);
   throw new InvalidArgumentError('@Locked', 'on a method; use locked() for a function that is a value', value);
+}
+
+/** Refuses a generator function: its body runs when the caller iterates, after the lock is released. */
+export function checkFunction(argument: string, value: unknown): Body {
+  if (typeof value !== 'function') throw new InvalidArgumentError(argument, 'a function', value);
+  if (!Object.prototype.toString.call(value).endsWith('GeneratorFunction]')) return value as Body;
+  const expectation = 'a function that is no generator function';
+  const advice = 'use an async function and iterate in it';
+  throw new InvalidArgumentError(argument, expectation, value, `${argument} must be ${expectation}; ${advice}`);
 }
 
 function withMetadata(method: unknown, locked: Body): Body {

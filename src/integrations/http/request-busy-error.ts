@@ -20,6 +20,7 @@ export class RequestBusyError extends LockTimeoutError {
 
   constructor(lockName: string, waitTime: number, { status = 423, retryAfter = 1 }: BusyOptions = {}) {
     super(lockName, waitTime, `another request holds the lock of this resource; try again in ${retryAfter} s`);
+    this.name = 'RequestBusyError';
     this.status = status;
     this.statusCode = status;
     this.retryAfter = retryAfter;

@@ -53,16 +53,19 @@ let own: { readonly server: Promise<TestServer>; users: number } | undefined;
 export async function startTestClient(options: ClientOptions = {}): Promise<TestClient> {
   const keyPrefix = options.keyPrefix ?? `test-${randomUUID()}:`;
   const { url, release } = await useServer();
+  let client: LockClient | undefined;
   try {
-    const client = createClient({ ...options, url, keyPrefix });
+    client = createClient({ ...options, url, keyPrefix });
     await client.ready();
-    let closed: Promise<void> | undefined;
-    const close = (): Promise<void> => (closed ??= client.close({ releaseHolds: true }).finally(release));
-    return { client, connection: { url, keyPrefix }, close, [asyncDispose]: close };
   } catch (error) {
+    await client?.close();
     await release();
     throw error;
   }
+  const started = client;
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= started.close({ releaseHolds: true }).finally(release));
+  return { client, connection: { url, keyPrefix }, close, [asyncDispose]: close };
 }
 
 async function useServer(): Promise<{ readonly url: string; release(): Promise<void> }> {
@@ -85,6 +88,9 @@ async function useServer(): Promise<{ readonly url: string; release(): Promise<v
   }
 }
 
+/** The server that {@link shareTestServer} is starting. */
+let sharing: Promise<TestServer> | undefined;
+
 /**
  * Starts one Redis for all processes of a test run. Call it before the test runner starts its processes: as the global setup
  * of Jest or Vitest, or in a script that starts `node --test`. In a process that already has such a server, it does nothing.
@@ -96,8 +102,10 @@ async function useServer(): Promise<{ readonly url: string; release(): Promise<v
  * export default shareTestServer; // the global setup of Vitest
  */
 export async function shareTestServer(): Promise<() => Promise<void>> {
+  const isFirst = sharing === undefined;
   if (process.env[SHARED] !== undefined) return () => Promise.resolve();
-  const { url, stop } = await startServer();
+  const { url, stop } = await (sharing ??= startServer().finally(() => (sharing = undefined)));
+  if (!isFirst) return () => Promise.resolve();
   process.env[SHARED] = url;
   return async () => {
     Reflect.deleteProperty(process.env, SHARED);

@@ -21,7 +21,7 @@ import {
 import { ClusterSubscriber } from './cluster-subscriber.js';
 import { Master, type MasterReports } from '../connections/master.js';
 import { PUBLISH_COMMAND } from '../scripts/script.js';
-import { isCredentialsError, NotSentError, refusal } from '../server-error.js';
+import { isCredentialsError, isReply, NotSentError, refusal } from '../server-error.js';
 import type { OwnTerms } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
 import type { Route, Topology } from './topology.js';
@@ -97,7 +97,7 @@ export class ClusterTopology implements Topology {
   redirected(error: Error, from: CommandPort, confirmed: boolean): Route | undefined {
     const redirection = redirectionIn(error.message);
     if (redirection === undefined) {
-      if (error.name === 'ReplyError') this.#look();
+      if (isReply(error)) this.#look();
       return undefined;
     }
     const host = [...this.#nodes.values()].find(({ master }) => master.has(from))?.address.host;

@@ -70,3 +70,41 @@ test('the server on the PATH is used, without a look at the cache, and REDISMS_S
   expect(await run({ PATH: onPath.folder, REDISMS_SYSTEM_BINARY: named.binary })).toEqual({ works: true });
   expect([onPath.starts(), named.starts() > 0]).toEqual([before, true]);
 });
+
+/** Runs a program with a server that notes its starts. */
+async function runWith(program: string, env: Record<string, string> = {}): Promise<{ output: string; starts: number }> {
+  const folder = mkdtempSync(join(scratch, 'counted-'));
+  const [binary, log, file] = [join(folder, 'redis-server'), join(folder, 'starts'), join(folder, 'program.mjs')];
+  writeFileSync(log, '');
+  writeFileSync(binary, `#!/bin/sh\n[ "$1" = "--version" ] || echo >> '${log}'\nexec '${testRedisBinary()}' "$@"\n`);
+  chmodSync(binary, 0o755);
+  writeFileSync(
+    file,
+    `import { shareTestServer, startTestClient } from '${PROJECT_ROOT}/dist/testing.mjs';\n${program}`,
+  );
+  const settings = { cwd: PROJECT_ROOT, env: { HOME: scratch, PATH: folder, ...env }, timeout: 15_000 };
+  const { stdout } = await exec(process.execPath, [file], settings);
+  return { output: stdout.trim(), starts: readFileSync(log, 'utf8').length };
+}
+
+test('a start that fails leaves no open client, and the process ends', async () => {
+  const program = `
+    const failed = await startTestClient({ commandTimeout: 300 }).catch(({ code }) => code);
+    console.log(failed);`;
+  // No server listens at this port.
+  const { output } = await runWith(program, { TEST_REDIS_OF_HOLDFAST: 'redis://127.0.0.1:1' });
+  expect(output).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+});
+
+test('shareTestServer() twice at once starts one server', async () => {
+  const program = `
+    const [first, second] = await Promise.all([shareTestServer(), shareTestServer()]);
+    const { client, close } = await startTestClient();
+    console.log(await client.getLock('order:42').tryLock());
+    await close();
+    await second();
+    const again = await startTestClient();
+    await again.close();
+    await first();`;
+  expect(await runWith(program)).toEqual({ output: 'true', starts: 1 });
+});

@@ -67,6 +67,22 @@ describe('a locked function', () => {
     expect(await locked({ key: freshName() }, () => lastValueFrom(work))()).toBe(1);
   });
 
+  test.each<[string, () => unknown]>([
+    ['a generator function', function* () {}],
+    ['an async generator function', async function* () {}],
+  ])('%s is refused: it would run without the lock', async (_, fn) => {
+    const client = await openClient();
+    const { locked, Locked } = createLocking(client);
+    const key = freshName();
+    const message = /a function that is no generator function; use an async function and iterate in it$/;
+    expect(() => locked({ key }, fn)).toThrow(message);
+    const decorator = Locked({ key }) as (...args: unknown[]) => unknown;
+    expect(() => decorator(fn, { kind: 'method', name: 'ship' })).toThrow(message);
+    expect(() => decorator({}, 'ship', { value: fn })).toThrow(InvalidArgumentError);
+    await expect(client.getLock(key).withLock(fn)).rejects.toThrow(message);
+    await expect(client.getSemaphore(key, { permits: 1 }).withPermits({}, fn)).rejects.toThrow(InvalidArgumentError);
+  });
+
   test('re-enters if it calls itself', async () => {
     const { locked } = createLocking(await openClient());
     const key = freshName();
