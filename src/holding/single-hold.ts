@@ -73,8 +73,12 @@ export class SingleHold extends Hold {
 
   /** @internal */
   protected override leave(released: Promise<void>): boolean {
+    const tenure = this.#tenure;
     // Another hold of the owner is the one whose release is on its way. This hold may have been lost before.
-    return this.#record.state === 'releasing' && this.#tenure.leaveInBackground(released);
+    if (this.#record.state !== 'releasing') return false;
+    tenure.isLeaving = tenure.state === 'releasing' && tenure.lastRequest?.isWritten === true;
+    if (tenure.isLeaving) tenure.services.backgroundReleases.add(tenure.protocol.key, released);
+    return tenure.isLeaving;
   }
 
   /** @internal Whether a release would keep the lock: see {@link Tenure.wouldKeep}. */

@@ -308,18 +308,14 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     else await this.releaseOrHandOver(undefined, Infinity, leaseEnd).catch(() => undefined);
   }
 
-  /** Releases a kept lock. The next request of this client on the lock is ordered behind the release. */
+  /**
+   * Releases a kept lock. A call of this client that does not wait tries behind the release. For calls that wait, it is a
+   * release like every other: other clients come first.
+   */
   releaseKept(leaseEnd: LeaseClockMs): Promise<void> {
     const released = this.releaseWithoutCaller(leaseEnd);
-    this.leaveInBackground(released);
+    if (this.lastRequest?.isWritten === true) this.services.backgroundReleases.add(this.protocol.key, released);
     return released;
-  }
-
-  /** No caller waits for `released`. Returns `false` if the release has not been written yet. */
-  leaveInBackground(released: Promise<void>): boolean {
-    this.isLeaving = this.state === 'releasing' && this.lastRequest?.isWritten === true;
-    if (this.isLeaving) this.services.backgroundReleases.add(this.protocol.key, released);
-    return this.isLeaving;
   }
 
   throwIfLost(): void {

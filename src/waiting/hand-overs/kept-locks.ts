@@ -13,7 +13,7 @@ import type { LockProtocol } from '../../protocols/lock-protocol.js';
 /** A tenure without a caller that still has the lock. */
 interface KeptTenure {
   readonly protocol: LockProtocol;
-  /** Releases the lock, or hands it over to a waiter of this client. The next try goes behind that request. */
+  /** Releases the lock, or hands it over to a waiter of this client. A single try goes behind that request. */
   releaseKept(leaseEnd: LeaseClockMs): Promise<void>;
 }
 

@@ -28,16 +28,16 @@ export const HOT_LOCKS = [
   ),
   without(
     'a wait for the outcome while the release is not written',
-    'src/holding/tenure.ts',
-    "this.isLeaving = this.state === 'releasing' && this.lastRequest?.isWritten === true;",
-    "this.isLeaving = this.state === 'releasing';",
+    'src/holding/single-hold.ts',
+    "tenure.isLeaving = tenure.state === 'releasing' && tenure.lastRequest?.isWritten === true;",
+    "tenure.isLeaving = tenure.state === 'releasing';",
     BACKGROUND,
   ),
   without(
     'a loss that a release in the background rejects with, beside the release of another hold',
     'src/holding/single-hold.ts',
-    "this.#record.state === 'releasing' && this",
-    'this',
+    "    if (this.#record.state !== 'releasing') return false;\n",
+    '',
     BACKGROUND,
   ),
   without(
