@@ -46,13 +46,22 @@ export type { InspectOptions, ListedOwner, ListEntry } from './inspection/descri
 export type { ForceUnlockOptions } from './inspection/force-unlock.js';
 export type { ListOptions } from './inspection/list.js';
 export type { OwnerProcess } from './inspection/owner-process.js';
-export type { ClientOptions, HandOffOptions, ReleaseMode, ReplicasOptions } from './options.js';
+export type {
+  ClientOptions,
+  Credentials,
+  CredentialsFunction,
+  HandOffOptions,
+  ReleaseMode,
+  ReplicasOptions,
+} from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions, TryLockOptions } from './locks/arguments.js';
 export type { CallOptions } from './locks/lock-call.js';
 export type { IovalkeyConnection, UserConnection } from './redis/connections/user-connection.js';
 export type {
   NodeRedisClient,
   NodeRedisClusterOptions,
+  NodeRedisCredentials,
+  NodeRedisCredentialsProvider,
   NodeRedisOptions,
   NodeRedisSentinelOptions,
   NodeRedisSource,

@@ -50,8 +50,30 @@ export interface ReplicasOptions {
   timeout?: number | undefined;
 }
 
+/** The answer of the option `credentials` of {@link ClientOptions}. */
+export interface Credentials {
+  /** The user. Without it, the password is that of the user `default`. */
+  username?: string | undefined;
+  /** The password or token. */
+  password: string;
+  /** Time, in milliseconds, until the password ends. The client asks again after 80 % of it. */
+  expiresIn?: number | undefined;
+}
+
+/** Returns the credentials that are right now. See `credentials` in {@link ClientOptions}. */
+export type CredentialsFunction = () => Credentials | Promise<Credentials>;
+
 /** The options of {@link createClient}, apart from the connection. All times are milliseconds. */
 export interface ClientOptions {
+  /**
+   * Returns the user and the password, for passwords that change and for tokens. The client calls it before it opens each
+   * of its connections, and again after 80 % of `expiresIn`, if there is one: then it authenticates the open connection
+   * again. An error of this function counts as an error of the connection: the client tries again. The function must
+   * answer within 10 seconds.
+   *
+   * @defaultValue the user and the password of `url` or `redis`
+   */
+  credentials?: CredentialsFunction | undefined;
   /**
    * Lease, in milliseconds, of a hold that has no `leaseTime`. The watchdog renews it every third of this time.
    * Minimum:
@@ -167,6 +189,7 @@ export interface ResolvedOptions {
   readonly callSites: boolean;
   /** The empty string if there is none. */
   readonly clientName: string;
+  readonly credentials: CredentialsFunction | undefined;
 }
 
 const DEFAULTS = Object.freeze({
@@ -181,6 +204,7 @@ const DEFAULTS = Object.freeze({
 const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   url: true,
   redis: true,
+  credentials: true,
   lockWatchdogTimeout: true,
   commandTimeout: true,
   keyPrefix: true,
@@ -241,6 +265,12 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string, name
     throw new InvalidArgumentError('clientName', `a string of at most ${MAX_NAME} characters`, clientName);
   }
   checkWellFormed(clientName, 'clientName');
+  const { credentials } = given;
+  if (credentials !== undefined && typeof credentials !== 'function') {
+    // The error does not carry the value, which may be a password.
+    const expectation = 'a function that returns { username, password }';
+    throw new InvalidArgumentError('credentials', expectation, undefined, `credentials must be ${expectation}`);
+  }
   const shardedSubscriptions = given.shardedSubscriptions ?? 'auto';
   if (shardedSubscriptions !== 'auto' && typeof shardedSubscriptions !== 'boolean') {
     throw new InvalidArgumentError('shardedSubscriptions', `true, false or 'auto'`, shardedSubscriptions);
@@ -260,6 +290,7 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string, name
     shardedSubscriptions,
     callSites,
     clientName,
+    credentials,
   };
 }
 

@@ -109,6 +109,10 @@ export const RECONNECT_JITTER_MS = 25;
  * is long because a busy process notices the close late.
  */
 export const REJECTED_MS = 500;
+/** The option `credentials` answers within this time, or the client asks again. It may have to call another service. */
+export const CREDENTIALS_MS = 10_000;
+/** Pauses between two questions for newer credentials while there are none. The first one is the shortest of all. */
+export const CREDENTIALS_PAUSES: Pauses = { first: 250, longest: 10_000, factor: 2 };
 /** Age at which the estimate of the server clock is refreshed, because clocks drift. */
 export const SERVER_CLOCK_AGE_MS = 60_000;
 /** The client leaves a server that is not a master, and reconnects. It does so at most once in this time. */

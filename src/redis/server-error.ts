@@ -116,6 +116,10 @@ export const isWithheld = (error: Error): boolean =>
 
 export const isCredentialsError = (error: Error): boolean => CREDENTIALS.test(error.message);
 
+/** The client sent a password, and the server wants none. The connection works without it. */
+export const isPasswordUnneeded = (error: Error): boolean =>
+  /no password is set|without any password configured/.test(error.message);
+
 /** Redis replies but rejects the client: wrong credentials, protected mode, or a database that does not exist. */
 export const isLockedOut = (error: Error): boolean => failureKind(error) === 'refused';
 

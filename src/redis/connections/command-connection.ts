@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../../clock.js';
 import { Gate } from '../../gate.js';
 import { Deadlines, type Attempt, type CommandPort } from './attempt.js';
+import { asksForCredentials } from './credentials.js';
 import { connect, keepTrying } from './own-connection.js';
 import { QuickTransport } from './quick-transport.js';
 import type { Answers, Transport } from './transport.js';
@@ -76,8 +77,10 @@ export class CommandConnection implements CommandPort {
     redis.on('error', (error: Error) => {
       this.#lastError = withoutArguments(error);
       reports.error(error);
-      // A wrong password does not become right while calls wait. It may be right at the next connection.
-      if (isCredentialsError(error)) this.#readiness.open(refusal('the connection', error));
+      // A wrong password does not become right while calls wait, unless the client asks for it. It may be right at the
+      // next connection.
+      if (isCredentialsError(error) && !asksForCredentials(redis))
+        this.#readiness.open(refusal('the connection', error));
     });
   }
 
@@ -108,7 +111,10 @@ export class CommandConnection implements CommandPort {
     if (this.#state === 'ready') return Promise.resolve();
     if (this.#state === 'closed') return Promise.reject(new NotSentError('the connection is closed'));
     if (this.#redis.status === 'wait') connect(this.#redis);
-    const late = (): Error => new NotSentError('Redis did not become ready in time', { cause: this.#lastError });
+    const late = (): Error =>
+      this.#lastError !== undefined && isCredentialsError(this.#lastError)
+        ? refusal('the connection', this.#lastError)
+        : new NotSentError('Redis did not become ready in time', { cause: this.#lastError });
     return this.#readiness.wait({ until, late, keepsAlive: true });
   }
 

@@ -4,8 +4,27 @@
  * `createSentinel` take them. A cluster, pool or sentinel of that package keeps its options to itself.
  */
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
-import { InvalidArgumentError } from '../../errors.js';
-import { fromUrl } from './user-connection.js';
+import type { Clock } from '../../clock.js';
+import { sourceOf, type CredentialsSource } from './credentials.js';
+import { fromUrl, type UserConnection } from './user-connection.js';
+
+/** Credentials of the package `redis`. */
+export interface NodeRedisCredentials {
+  username?: string | undefined;
+  password?: string | undefined;
+}
+
+/** A provider of credentials of the package `redis`, which answers a question or tells every change. */
+export type NodeRedisCredentialsProvider =
+  | { readonly type: 'async-credentials-provider'; credentials(): Promise<NodeRedisCredentials> }
+  | {
+      readonly type: 'streaming-credentials-provider';
+      subscribe(listener: {
+        onNext(credentials: NodeRedisCredentials): void;
+        onError(error: Error): void;
+      }): Promise<[NodeRedisCredentials, { dispose(): void }]>;
+      onReAuthenticationError(error: Error): void;
+    };
 
 /** Options as `createClient` of the package `redis` takes them, as far as they say where Redis is. */
 export interface NodeRedisOptions {
@@ -17,6 +36,8 @@ export interface NodeRedisOptions {
   database?: number | undefined;
   /** Name of the connection. It is the default of `clientName`. */
   name?: string | undefined;
+  /** Where the password comes from. A provider wins over `username` and `password`. */
+  credentialsProvider?: NodeRedisCredentialsProvider | undefined;
   /** The default of the option of the same name of this package. */
   keyPrefix?: string | Buffer | undefined;
 }
@@ -54,8 +75,6 @@ export type NodeRedisSource =
 /**
  * Creates a connection of ioredis with the settings of a client or options of the package `redis`, for its options only:
  * it never connects. Returns `undefined` if `given` is neither.
- *
- * @throws {InvalidArgumentError} The settings are of no use without the package itself.
  */
 export function fromNodeRedis(given: unknown): Redis | Cluster | undefined {
   if (typeof given !== 'object' || given === null) return undefined;
@@ -70,9 +89,41 @@ export function fromNodeRedis(given: unknown): Redis | Cluster | undefined {
   return typeof url === 'string' || isObject(socket) ? single(given) : undefined;
 }
 
+/** The provider of each connection that `fromNodeRedis` created. */
+const providers = new WeakMap<UserConnection, NodeRedisCredentialsProvider>();
+
+function withProvider<C extends UserConnection>(connection: C, ...options: readonly NodeRedisOptions[]): C {
+  const provider = options.find(({ credentialsProvider }) => credentialsProvider !== undefined)?.credentialsProvider;
+  if (provider !== undefined) providers.set(connection, provider);
+  return connection;
+}
+
+/** The source of the credentials of a connection that `fromNodeRedis` created, if the settings have a provider. */
+export function sourceOfProvider(connection: UserConnection, clock: Clock): CredentialsSource | undefined {
+  const provider = providers.get(connection);
+  if (provider === undefined) return undefined;
+  if (provider.type !== 'streaming-credentials-provider')
+    return sourceOf(async () => ({ password: '', ...defined(await provider.credentials()) }), clock);
+  return {
+    async lend(renew, failed) {
+      const onError = (error: Error): void => {
+        failed(error);
+        provider.onReAuthenticationError(error);
+      };
+      const onNext = (next: NodeRedisCredentials): void => void renew(next).catch(onError);
+      const [login, subscription] = await provider.subscribe({ onNext, onError });
+      return { login, stop: () => subscription.dispose() };
+    },
+  };
+}
+
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-const single = (options: NodeRedisOptions): Redis => new Redis({ ...settingsOf(options), lazyConnect: true });
+function single(options: NodeRedisOptions): Redis {
+  const redis = new Redis({ ...settingsOf(options), lazyConnect: true });
+  // The package `redis` lets the credentials of an address win over a provider.
+  return options.url !== undefined && /^[^/]*\/\/[^/]*@/.test(options.url) ? redis : withProvider(redis, options);
+}
 
 function cluster({ rootNodes, defaults = {}, nodeAddressMap, keyPrefix }: NodeRedisClusterOptions): Cluster {
   const { host: _host, port: _port, path: _path, db: _db, ...redisOptions } = settingsOf(defaults);
@@ -93,7 +144,7 @@ function sentinel(options: NodeRedisSentinelOptions): Redis {
   const { name, sentinelRootNodes, nodeClientOptions = {}, sentinelClientOptions = {}, keyPrefix } = options;
   const { host: _host, port: _port, path: _path, ...node } = settingsOf(nodeClientOptions);
   const { username, password, tls } = settingsOf(sentinelClientOptions);
-  return new Redis({
+  const redis = new Redis({
     ...node,
     ...defined({ keyPrefix: keyPrefix?.toString(), sentinelUsername: username, sentinelPassword: password }),
     name,
@@ -101,6 +152,7 @@ function sentinel(options: NodeRedisSentinelOptions): Redis {
     ...(tls === undefined ? {} : { sentinelTLS: tls, enableTLSForSentinelMode: true }),
     lazyConnect: true,
   });
+  return withProvider(redis, nodeClientOptions);
 }
 
 /** The settings that ioredis needs to find Redis. */
@@ -117,9 +169,6 @@ const NOT_TLS = [
 
 function settingsOf(options: NodeRedisOptions): Settings {
   const { socket = {}, url, username, password, database, name, keyPrefix } = options;
-  if ('credentialsProvider' in options && options.credentialsProvider !== undefined && password === undefined) {
-    throw new InvalidArgumentError('redis', 'a client with a password, not with a credentialsProvider', undefined);
-  }
   const { host, port, path, family, tls } = socket as Omit<Settings, 'tls'> & { tls?: unknown };
   const tlsOptions = Object.fromEntries(Object.entries(socket).filter(([key]) => !NOT_TLS.includes(key)));
   return {

@@ -1,6 +1,8 @@
 import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
+import { askBeforeConnect, readBeforeConnect, warnOnce, type CredentialsSource } from './credentials.js';
 import { detached } from './detached.js';
+import type { NodeAddress } from '../cluster-slots.js';
 import type { UserConnection } from './user-connection.js';
 import { pauseAfter } from '../../back-off.js';
 import { RECONNECT_JITTER_MS, RECONNECT_PAUSES, REJECTED_MS } from '../../timing.js';
@@ -14,6 +16,9 @@ export interface OwnTerms {
   readonly attemptMs: number;
   /** The name that `CLIENT LIST` shows. */
   readonly connectionName: string;
+  readonly clock: Clock;
+  /** `undefined`: the credentials are those of the user's connection. */
+  readonly credentials: CredentialsSource | undefined;
 }
 
 /**
@@ -110,6 +115,18 @@ export function connect(redis: Redis): void {
 export function openOwnConnection(given: Redis, terms: OwnTerms): Redis {
   const redis = given.duplicate(ownOptions(terms));
   silenceSentinels(redis);
+  return withCredentials(redis, terms, () => given.options);
+}
+
+/** `current` returns the options of the user's connection, whose credentials the user may change at any time. */
+function withCredentials(redis: Redis, terms: OwnTerms, current: () => RedisOptions): Redis {
+  const { credentials, clock } = terms;
+  warnOnce(redis, terms);
+  readBeforeConnect(redis, () => {
+    const { username, password, sentinelUsername, sentinelPassword } = current();
+    return { sentinelUsername, sentinelPassword, ...(credentials === undefined && { username, password }) };
+  });
+  if (credentials !== undefined) askBeforeConnect(redis, credentials, clock);
   return redis;
 }
 
@@ -160,8 +177,14 @@ function silenceSentinels(redis: Redis): void {
   connector.connectToSentinel = silently;
 }
 
-/** Opens a connection to one node of a cluster. */
-export function openNodeConnection(node: RedisOptions, terms: OwnTerms, override: RedisOptions = {}): Redis {
+/** Opens a connection to one node of a cluster. `current` returns the options of the user's cluster for its nodes. */
+export function openNodeConnection(
+  address: NodeAddress,
+  current: () => RedisOptions,
+  terms: OwnTerms,
+  override: RedisOptions = {},
+): Redis {
+  const node = { ...current(), ...address };
   const own: ReturnType<typeof ownOptions> = { ...node, ...ownOptions(terms), ...override, replyMapping: 'legacy' };
-  return new Redis(own);
+  return withCredentials(new Redis(own), terms, current);
 }

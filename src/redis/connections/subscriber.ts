@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Clock, Timer } from '../../clock.js';
 import { redirectionIn, type Redirection } from '../cluster-slots.js';
 import type { ChannelListener, ChannelSource } from './channel-source.js';
+import { asksForCredentials } from './credentials.js';
 import { connect, keepTrying } from './own-connection.js';
 import { failureKind, isCredentialsError, refusal, withoutArguments } from '../server-error.js';
 import { shortened } from '../../visible.js';
@@ -60,8 +61,9 @@ export class Subscriber implements ChannelSource {
       reports.error(withoutArguments(error));
       // An older ioredis takes the server's message that a slot moved for a reply to a command that it never sent.
       if (error.message.startsWith('Command queue state error')) redis.disconnect(true);
-      // A wrong password does not become right while calls wait.
-      if (isCredentialsError(error)) for (const name of [...this.#channels.keys()]) this.#refused(name, error);
+      // A wrong password does not become right while calls wait, unless the client asks for it.
+      if (isCredentialsError(error) && !asksForCredentials(redis))
+        for (const name of [...this.#channels.keys()]) this.#refused(name, error);
     });
     redis.on(sharded ? 'smessage' : 'message', (channel: string) => {
       for (const listener of this.#channels.get(channel)?.listeners ?? []) listener.message();

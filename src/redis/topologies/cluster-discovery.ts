@@ -30,30 +30,34 @@ const LOOKUP_ATTEMPTS = 3;
 export class ClusterDiscovery {
   readonly #options: Cluster['options'];
   readonly #startupNodes: readonly RedisOptions[];
-  /**
-   * Options for discovered nodes: those of `redisOptions`, then the credentials of the first startup node that has
-   * some.
-   */
-  readonly #nodeOptions: RedisOptions;
   /** Connections of pending requests. */
   readonly #asking = new Set<Redis>();
   #closed = false;
 
   constructor(
-    given: Cluster,
+    private readonly given: Cluster,
     private readonly clock: Clock,
     private readonly terms: OwnTerms,
   ) {
     this.#options = given.options;
     this.#startupNodes = startupNodesOf(given).map(nodeOptions);
-    const { username, password, tls, family } =
-      this.#startupNodes.find((node) => node.password !== undefined || node.tls !== undefined) ?? {};
-    const inherited = Object.entries({ username, password, tls, family }).filter(([, value]) => value !== undefined);
-    this.#nodeOptions = { ...Object.fromEntries(inherited), ...given.options.redisOptions, db: 0 };
   }
 
-  open({ host, port }: NodeAddress, override?: RedisOptions): Redis {
-    return openNodeConnection({ ...this.#nodeOptions, host, port }, this.terms, override);
+  /**
+   * Options for discovered nodes: those of `redisOptions`, then the credentials of the first startup node that has
+   * some. The user may change both at any time.
+   */
+  #nodeOptions(): RedisOptions {
+    const { username, password, tls, family } =
+      startupNodesOf(this.given)
+        .map(nodeOptions)
+        .find((node) => node.password !== undefined || node.tls !== undefined) ?? {};
+    const inherited = Object.entries({ username, password, tls, family }).filter(([, value]) => value !== undefined);
+    return { ...Object.fromEntries(inherited), ...this.#options.redisOptions, db: 0 };
+  }
+
+  open(address: NodeAddress, override?: RedisOptions): Redis {
+    return openNodeConnection(address, () => this.#nodeOptions(), this.terms, override);
   }
 
   /** Translates an address that the cluster announced to the address to connect to. */

@@ -147,7 +147,7 @@ export class ClusterTopology implements Topology {
    */
   #whenChanged(until: number, ready?: Promise<void>): Promise<void> {
     const late = (): Error =>
-      new NotSentError('no server of this key became ready in time', { cause: this.#lastError });
+      this.#rejected ?? new NotSentError('no server of this key became ready in time', { cause: this.#lastError });
     // Another server may own the slots now, so only the deadline or a rejection ends the wait.
     const or = ready?.catch((error: unknown) => {
       if (error instanceof NotSentError && this.clock.monotonic() < until) return new Promise<void>(() => undefined);
@@ -158,9 +158,14 @@ export class ClusterTopology implements Topology {
   }
 
   #changed(): void {
-    const rejected = this.#lastError !== undefined && isCredentialsError(this.#lastError);
     if (this.#closed) this.#change.open(new NotSentError('the connection is closed'));
-    else this.#change.open(rejected ? refusal('the connection', this.#lastError as Error) : undefined);
+    // A wrong password does not become right while calls wait, unless the client asks for it.
+    else this.#change.open(this.terms.credentials === undefined ? this.#rejected : undefined);
+  }
+
+  get #rejected(): Error | undefined {
+    const error = this.#lastError;
+    return error !== undefined && isCredentialsError(error) ? refusal('the connection', error) : undefined;
   }
 
   /** Requests a new map, at once or after the current pause. */

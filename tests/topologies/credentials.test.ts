@@ -1,0 +1,98 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
+import { inFlow } from '../support/clients/lock-clients.js';
+import { RedisCluster } from '../support/servers/cluster.js';
+import { SentinelSetup } from '../support/servers/sentinel.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { until } from '../support/time/until.js';
+
+const USER = 'app';
+const server = { users: [`${USER} on >word-0 ~* &* +@all`] };
+const clients: LockClient[] = [];
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close({ releaseHolds: true })));
+  for (const stop of stops.splice(0)) await stop();
+}, 60_000);
+
+interface Setup {
+  readonly servers: readonly RedisServer[];
+  connection(): CreateClientOptions['redis'];
+}
+
+const setups: Record<string, () => Promise<Setup>> = {
+  'one server': async () => {
+    const only = await startServer(server);
+    stops.push(() => only.stop());
+    const { host, port } = only.address;
+    return { servers: [only], connection: () => ({ socket: { host, port } }) };
+  },
+  Sentinel: async () => {
+    const setup = await SentinelSetup.start({ replicas: 1, server });
+    stops.push(() => setup.stop());
+    return { servers: setup.servers, connection: () => setup.connection() };
+  },
+  'a cluster': async () => {
+    const cluster = await RedisCluster.start({ replicas: 0, server });
+    stops.push(() => cluster.stop());
+    return { servers: cluster.servers, connection: () => cluster.connection() };
+  },
+};
+
+test.each(Object.keys(setups))(
+  '%s: passwords are changed under load, and no call fails',
+  async (topology) => {
+    const { servers, connection } = await setups[topology]!();
+    let password = 'word-0';
+    const open = (): LockClient => {
+      const credentials = async () => ({ username: USER, password, expiresIn: 1_500 });
+      const client = createClient({ redis: connection(), credentials } as CreateClientOptions);
+      clients.push(client);
+      return client;
+    };
+    const both = [open(), open()];
+    const inside = new Map<string, number>();
+    let sections = 0;
+    let overlaps = 0;
+    let over = false;
+    const flow = async (client: LockClient, name: string): Promise<void> => {
+      while (!over) {
+        await client.getLock(name).withLock({ waitTime: 20_000 }, async () => {
+          if (inside.get(name)) overlaps += 1;
+          inside.set(name, 1);
+          await new Promise((resume) => setImmediate(resume));
+          inside.set(name, 0);
+          sections += 1;
+        });
+      }
+    };
+    const flows = both.flatMap((client) =>
+      ['a', 'b', 'c', 'd'].flatMap((name) => [1, 2].map(() => inFlow(() => flow(client, name)))),
+    );
+    const failures: unknown[] = [];
+    for (const each of flows) each.catch((error: unknown) => failures.push(error));
+    const all = (...words: string[]): Promise<unknown> =>
+      Promise.all(servers.map((each) => each.command('ACL', 'SETUSER', USER, ...words)));
+    for (let round = 1; round <= 3; round++) {
+      await progress();
+      // As a secret store does it: both are right for a moment.
+      await all(`>word-${round}`);
+      password = `word-${round}`;
+      await all('resetpass', `>word-${round}`);
+      await progress();
+      for (const each of servers) await each.command('CLIENT', 'KILL', 'USER', USER);
+    }
+    await progress();
+    over = true;
+    await Promise.all(flows);
+    expect(failures).toEqual([]);
+    expect(overlaps).toBe(0);
+
+    async function progress(): Promise<void> {
+      const before = sections;
+      await until(() => failures.length > 0 || sections >= before + 200, 'sections are entered', 30_000);
+      expect(failures).toEqual([]);
+    }
+  },
+  120_000,
+);
