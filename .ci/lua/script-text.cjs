@@ -2,7 +2,8 @@
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
-const SCRIPTS = join(__dirname, '..', '..', 'lua');
+/** The scripts of npm run in the root. tsdown loads this file as a part of its configuration, which is in another folder. */
+const SCRIPTS = join(process.cwd(), 'lua');
 /** A line that stands for the text of a file below `lua/lib`. It names the variable that the file defines, if any. */
 const INCLUDE = /^( *)-- include: (.*?)(?: \(defines (\w+)\))?\n/gm;
 
