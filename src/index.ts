@@ -56,7 +56,7 @@ export type {
 } from './options.js';
 export type { AcquireOptions, ContextOptions, LockOptions, TryLockOptions } from './locks/arguments.js';
 export type { CallOptions } from './locks/lock-call.js';
-export type { IovalkeyConnection, UserConnection } from './redis/connections/user-connection.js';
+export type { IoredisOptions, IovalkeyConnection, UserConnection } from './redis/connections/user-connection.js';
 export type {
   NodeRedisClient,
   NodeRedisClusterOptions,

@@ -7,8 +7,10 @@ import { countClient } from './open-clients.js';
 import { detached } from '../redis/connections/detached.js';
 import {
   checkDatabase,
+  fromIoredisOptions,
   fromUrl,
   isOfIoredis,
+  type IoredisOptions,
   type IovalkeyConnection,
   type UserConnection,
 } from '../redis/connections/user-connection.js';
@@ -18,14 +20,14 @@ import { nameOf, prefixOf } from '../redis/connections/own-connection.js';
 export type { LockClient } from './lock-client.js';
 
 /**
- * Where Redis is: a URL (`redis://` or `rediss://`), or a connection of ioredis or iovalkey, or a client of the package
- * `redis` or the options of one. The client opens its own connections with the address, TLS options, credentials and
+ * Where Redis is: a URL (`redis://` or `rediss://`), or a connection of ioredis or iovalkey, or options of `new Redis()` of
+ * ioredis, or a client of the package `redis` or the options of one. The client opens its own connections with the address, TLS options, credentials and
  * database of a passed connection. It never uses or closes the passed connection. A cluster or sentinel of the package
  * `redis` does not publish its options, so pass those options instead.
  */
 export type Connection =
   | { url: string; redis?: undefined }
-  | { redis: UserConnection | IovalkeyConnection | NodeRedisSource; url?: undefined };
+  | { redis: UserConnection | IovalkeyConnection | NodeRedisSource | IoredisOptions; url?: undefined };
 
 /** The argument of {@link createClient}: a connection and the options of the client. */
 export type CreateClientOptions = Connection & ClientOptions;
@@ -64,8 +66,9 @@ export function createClient(options: CreateClientOptions, parts: ClientParts = 
 }
 
 const A_CONNECTION =
-  'a connection of ioredis, made by its `new Redis(...)` or `new Cluster(...)`, a connection of iovalkey, or a client of ' +
-  'the package redis or its options (for a cluster, pool or sentinel of redis pass its options; a url works as well)';
+  'a connection of ioredis, made by its `new Redis(...)` or `new Cluster(...)`, or the options of `new Redis(...)` with a ' +
+  'host, a port, a path or sentinels, a connection of iovalkey, or a client of the package redis or its options (for a ' +
+  'cluster, pool or sentinel of redis pass its options; a url works as well)';
 
 function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
   if (url === undefined && redis === undefined) {
@@ -75,7 +78,7 @@ function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
     throw new InvalidArgumentError('redis', 'absent where url is given', withoutCredentials(redis));
   }
   if (redis !== undefined) {
-    const given = isOfIoredis(redis) ? redis : fromNodeRedis(redis);
+    const given = isOfIoredis(redis) ? redis : (fromIoredisOptions(redis) ?? fromNodeRedis(redis));
     if (given === undefined) throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
     checkDatabase(given);
     return given;

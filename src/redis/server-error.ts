@@ -84,6 +84,10 @@ export function failureKind(error: Error): FailureKind {
   return CODES[/^[A-Z]+\b/.exec(message)?.[0] ?? ''] ?? 'refused';
 }
 
+/** Names the state of the connection. ioredis names an option that the client sets, and that its user does not know. */
+export const inOwnWords = (error: Error): Error =>
+  failureKind(error) === 'not-sent' ? new NotSentError('the connection is closed') : error;
+
 /** Redis replied that it is a replica. */
 export const isNoMaster = (error: Error): boolean =>
   isReply(error) && /^(READONLY|MASTERDOWN)\b|-(READONLY|MASTERDOWN)\b/.test(error.message);

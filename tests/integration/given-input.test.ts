@@ -131,7 +131,9 @@ describe('a value that is not an ioredis connection is refused, and the error sa
       'a sentinel of redis 6',
       () => nodeRedis.createSentinel({ name: 'm', sentinelRootNodes: [{ host: 'a', port: 1 }] }),
     ],
-    ['options of ioredis', () => ({ host: 'localhost', password: 'geheim' })],
+    ['options that do not say where Redis is', () => ({ password: 'geheim', maxRetriesPerRequest: null })],
+    ['an empty object', () => ({})],
+    ['a url that is no text, beside options of ioredis', () => ({ url: 1, host: 'geheim' })],
     ['a function', () => Redis],
   ])('%s', (_, make) => {
     const error = refusal({ redis: make() });
@@ -141,6 +143,26 @@ describe('a value that is not an ioredis connection is refused, and the error sa
       message: expect.stringMatching(/must be a connection of ioredis, made by its `new Redis\(...\)` or `new Cluster/),
     });
     expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('geheim');
+  });
+
+  test.each<[string, (address: { host: string; port: number; db: number }) => object]>([
+    ['a host and a port', ({ host, port, db }) => ({ host, port, db })],
+    ['those of BullMQ', ({ host, port, db }) => ({ host, port, db, maxRetriesPerRequest: null })],
+    ['a url and a database', ({ host, port, db }) => ({ url: `redis://${host}:${port}`, db })],
+    ['a url, and what it does not name', ({ host, port, db }) => ({ url: `redis://${host}/${db}`, port, db: 15 })],
+    ['a port that is text', ({ host, port, db }) => ({ host, port: String(port), db: String(db) })],
+  ])('options of ioredis are accepted: %s', async (_, make) => {
+    const { hostname, port, pathname } = new URL(testRedisUrl());
+    const redis = make({ host: hostname, port: Number(port), db: Number(pathname.slice(1)) });
+    const name = freshName();
+    await open({ redis })
+      .getLock(name)
+      .withLock(async () => expect(await admin().exists(name)).toBe(1));
+  });
+
+  test('options of ioredis are accepted: sentinels', () => {
+    expect(refusal({ redis: { name: 'm', sentinels: [{ host: '127.0.0.1', port: 1 }] } })).toBe('accepted');
+    expect(refusal({ redis: { host: 'a', db: NaN, password: 'geheim' } })).toMatchObject({ argument: 'redis' });
   });
 
   test('a Redis or Cluster of ioredis, also a subclass or a proxy of one, is accepted', () => {

@@ -7,6 +7,8 @@ import { connect, keepTrying } from './own-connection.js';
 import { QuickTransport } from './quick-transport.js';
 import type { Answers, Transport } from './transport.js';
 import {
+  failureKind,
+  inOwnWords,
   isCredentialsError,
   isLockedOut,
   isNoMaster,
@@ -149,7 +151,7 @@ export class CommandConnection implements CommandPort {
     },
     failed: (attempt, error) => {
       this.#deadlines.delete(attempt);
-      attempt.failed(this.#notAllowed.get(attempt) ?? error);
+      attempt.failed(this.#notAllowed.get(attempt) ?? inOwnWords(error));
       if (isNoMaster(error)) this.#leave();
       this.#endIfDone();
     },
@@ -230,8 +232,11 @@ export class CommandConnection implements CommandPort {
     } catch (error) {
       // Either the socket closed and ioredis reconnects, or the server rejected a command: then reconnect.
       if (this.#redis.status !== 'ready') return;
-      this.#lastError = withoutArguments(error as Error);
-      this.reports.error(error);
+      // If the socket has just closed, the error that closed it is the cause.
+      if (failureKind(error as Error) !== 'not-sent') {
+        this.#lastError = withoutArguments(error as Error);
+        this.reports.error(error);
+      }
       if (isLockedOut(error as Error)) this.#readiness.open(refusal('the connection', error as Error));
       this.reconnect();
       return;

@@ -6,7 +6,7 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { Clock } from '../../clock.js';
 import { sourceOf, type CredentialsSource } from './credentials.js';
-import { fromUrl, type UserConnection } from './user-connection.js';
+import { namedIn, type UserConnection } from './user-connection.js';
 
 /** Credentials of the package `redis`. */
 export interface NodeRedisCredentials {
@@ -171,25 +171,14 @@ function settingsOf(options: NodeRedisOptions): Settings {
   const { socket = {}, url, username, password, database, name, keyPrefix } = options;
   const { host, port, path, family, tls } = socket as Omit<Settings, 'tls'> & { tls?: unknown };
   const tlsOptions = Object.fromEntries(Object.entries(socket).filter(([key]) => !NOT_TLS.includes(key)));
+  const named = url === undefined ? undefined : namedIn(url);
   return {
     ...defined({ host, port, path, family, username, password, db: database, connectionName: name }),
     ...defined({ keyPrefix: keyPrefix?.toString() }),
     ...(tls === true ? { tls: tlsOptions } : {}),
-    ...(url === undefined ? {} : ofUrl(url, tlsOptions)),
-  };
-}
-
-/** What an address names. The package `redis` lets it win over the other options, which say the rest. */
-function ofUrl(url: string, tlsOptions: object): Settings {
-  const { options } = fromUrl(url);
-  const address = new URL(url);
-  const named = { host: address.hostname, port: address.port, db: address.pathname.slice(1) };
-  const parts = Object.entries(named).filter(([part, text]) => text !== '' || address.searchParams.has(part));
-  return {
-    ...Object.fromEntries(parts.map(([part]) => [part, options[part as keyof typeof named]])),
-    ...(options.username ? { username: options.username } : {}),
-    ...(options.password ? { password: options.password } : {}),
-    ...(options.tls === undefined ? {} : { tls: tlsOptions }),
+    // The package `redis` lets the address win over the other options.
+    ...named,
+    ...(named?.tls === undefined ? {} : { tls: tlsOptions }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { Redis, type Cluster } from 'ioredis';
+import { Redis, type Cluster, type RedisOptions } from 'ioredis';
 import { InvalidArgumentError } from '../../errors.js';
 
 /**
@@ -6,6 +6,9 @@ import { InvalidArgumentError } from '../../errors.js';
  * connection itself.
  */
 export type UserConnection = Redis | Cluster;
+
+/** Options as `new Redis()` of ioredis takes them, with a host, a port, a path or sentinels. */
+export type IoredisOptions = RedisOptions;
 
 /** A connection of iovalkey, a fork of ioredis. */
 export interface IovalkeyConnection {
@@ -48,6 +51,40 @@ export function fromUrl(url: string): Redis {
   } catch {
     throw unreadable(); // the original error contains the address
   }
+}
+
+/** The settings of ioredis that say where Redis is. `db` and `tls` say it together with a `url`. */
+const OF_IOREDIS = ['host', 'port', 'path', 'sentinels', 'db', 'tls'];
+/** Settings, methods and properties that options of ioredis do not have. */
+const OF_OTHERS = ['socket', 'database', 'rootNodes', 'sentinelRootNodes', 'sendCommand', 'connect', 'isOpen'];
+
+/**
+ * Creates a connection from options as `new Redis()` of ioredis takes them, for its options only: it never connects. A
+ * `url` among them wins for what it names, as in BullMQ. Returns `undefined` if `given` are no such options.
+ */
+export function fromIoredisOptions(given: unknown): Redis | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const has = (keys: readonly string[]): boolean =>
+    keys.some((key) => (given as Record<string, unknown>)[key] !== undefined);
+  if (!has(OF_IOREDIS) || has(OF_OTHERS)) return undefined;
+  const { url, ...options } = given as { url?: unknown };
+  if (url === undefined) return new Redis({ ...options, lazyConnect: true });
+  if (typeof url !== 'string') return undefined;
+  return new Redis({ ...options, ...namedIn(url), lazyConnect: true });
+}
+
+/** What an address names, and nothing that it leaves to other options. */
+export function namedIn(url: string): Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'> {
+  const { options } = fromUrl(url);
+  const address = new URL(url);
+  const parts = { host: address.hostname, port: address.port, db: address.pathname.slice(1) };
+  const named = Object.entries(parts).filter(([part, text]) => text !== '' || address.searchParams.has(part));
+  return {
+    ...Object.fromEntries(named.map(([part]) => [part, options[part as keyof typeof parts]])),
+    ...(options.username ? { username: options.username } : {}),
+    ...(options.password ? { password: options.password } : {}),
+    ...(options.tls === undefined ? {} : { tls: options.tls }),
+  };
 }
 
 function parsed(url: string): URL {
