@@ -17,14 +17,6 @@ const { scriptText } = createRequire(import.meta.url)('./lua/script-text.cjs');
 /** The build runs this file from another folder, where `script-text.cjs` would not find the folder of the scripts. */
 const included = (/** @type {string} */ file) => readFileSync(join(root, 'lua', file), 'utf8');
 
-/**
- * The build loads this file and what it imports as one file in the folder of this one, so that `__dirname` of the others is
- * not theirs.
- *
- * @param {string} file
- */
-const included = (file) => readFileSync(join(root, 'lua', file), 'utf8');
-
 const scripts = {
   name: 'lua',
   /** @param {string} id */

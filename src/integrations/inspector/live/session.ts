@@ -141,7 +141,8 @@ export class Session {
       isTruncated = found >= this.table.maxNames || characters >= MAX_CHARACTERS;
       if (isTruncated) break;
     }
-    for (const name of this.table.keepReadSince(startedAt)) this.contention.look(name, 0, performance.now());
+    const asked = new Set(this.views().map(({ search }) => idOf(search)));
+    for (const name of this.table.keepReadSince(startedAt, asked)) this.contention.look(name, 0, performance.now());
     const listedIn = Math.round(performance.now() - startedAt);
     this.listed = { isTruncated, listedAt: Date.now(), listedIn };
   }

@@ -105,10 +105,11 @@ export class Table {
 
   /**
    * Removes the names that a complete listing did not find and that were not read since it began, and forgets the
-   * processes whose owners were not read since then. Returns these names.
+   * processes whose owners were not read since then. Returns these names. `asked`: the ids of names that pages ask for. They
+   * are read again in any case, and a listing of too many names does not find them.
    */
-  keepReadSince(startedAt: number): string[] {
-    const gone = [...this.#rows.values()].filter(({ readAt }) => readAt < startedAt);
+  keepReadSince(startedAt: number, asked: ReadonlySet<string> = new Set()): string[] {
+    const gone = [...this.#rows.values()].filter(({ row, readAt }) => readAt < startedAt && !asked.has(row.id));
     for (const row of gone) this.#delete(row);
     for (const [id, { readAt }] of this.#processes) if (readAt < startedAt) this.#processes.delete(id);
     return gone.map(({ name }) => name);
