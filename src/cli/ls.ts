@@ -27,13 +27,17 @@ export async function ls({ args, client, terminal, signal }: Session): Promise<n
     await terminal.lines(...lines);
     page = [];
   };
-  for await (const entry of client.list(options)) {
-    count += 1;
-    if (terminal.json) await terminal.object(entry);
-    else page.push(entry);
-    if (page.length === PAGE) await flush();
+  try {
+    for await (const entry of client.list(options)) {
+      count += 1;
+      if (terminal.json) await terminal.object(entry);
+      else page.push(entry);
+      if (page.length === PAGE) await flush();
+    }
+  } finally {
+    // A cluster may reply in part.
+    if (page.length > 0) await flush();
   }
-  if (page.length > 0) await flush();
   if (count === 0 && !terminal.json) await terminal.lines('nothing is locked');
   return EXIT.ok;
 }

@@ -46,12 +46,17 @@ export async function top({ args, client, terminal, signal }: Session): Promise<
   const sightings = new Sightings();
   if (terminal.isRich) await terminal.screen([]);
   for (let tables = 0; tables < count && !signal.aborted;) {
+    const entries: ListEntry[] = [];
+    let trouble: RedisUnavailableError | undefined;
     try {
-      const entries: ListEntry[] = [];
       for await (const entry of client.list({ match: args.operand ?? '*', signal })) entries.push(entry);
-      await show(terminal, entries, sightings.rows(entries, performance.now()), limit);
     } catch (error) {
-      if (tables === 0 || !(error instanceof RedisUnavailableError)) throw error;
+      if (!(error instanceof RedisUnavailableError) || (tables === 0 && entries.length === 0)) throw error;
+      trouble = error;
+    }
+    if (trouble === undefined || entries.length > 0) {
+      await show(terminal, entries, sightings.rows(entries, performance.now()), limit, trouble);
+    } else {
       if (terminal.json) await terminal.object({ at: new Date().toISOString(), what: 'unavailable' });
       else await terminal.screen([terminal.style('red', 'Redis is unavailable')]);
     }
@@ -66,15 +71,19 @@ async function show(
   entries: readonly ListEntry[],
   rows: readonly Row[],
   limit: number,
+  /** Why the table lacks entries of a cluster. */
+  trouble: RedisUnavailableError | undefined,
 ): Promise<void> {
   const shownRows = rows.slice(0, limit);
   if (terminal.json) {
     for (const { entry, heldMs } of shownRows) await terminal.object({ ...entry, heldMs: Math.round(heldMs) });
+    if (trouble !== undefined) await terminal.object({ at: new Date().toISOString(), what: 'unavailable' });
     return;
   }
   const waiting = entries.filter(({ waiters = 0 }) => waiters > 0).length;
   await terminal.screen([
     `${entries.length} in use, ${waiting} waited for${rows.length > limit ? `, first ${limit} shown` : ''}`,
+    ...(trouble === undefined ? [] : [terminal.style('red', shown(trouble.message))]),
     ...lines(shownRows, terminal.columns),
   ]);
 }

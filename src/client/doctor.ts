@@ -4,16 +4,19 @@ import { examineServers, probe } from '../inspection/doctor/doctor.js';
 import type { DoctorOptions, Finding } from '../inspection/doctor/finding.js';
 import { Servers } from '../inspection/servers.js';
 import { refuseUnknown } from '../options.js';
+import { tokenKey } from '../redis/keys.js';
+import { expireIn } from '../redis/scripts/object.js';
+import { PROBE_LEASE_MS } from '../timing.js';
 import type { LockClient } from './lock-client.js';
 import { probesOf } from './probes.js';
 import { wiringOf } from './wiring-of.js';
 
 /**
  * Checks the servers of a client for what matters to locks: version, eviction, persistence, replicas, clocks, latency,
- * pub/sub and permissions.
+ * pub/sub and permissions. A server of a cluster that does not reply, and slots without an owner, are findings.
  *
  * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: `client` is no client, or an option is invalid.
- * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: a server did not reply within one command deadline.
+ * @throws {RedisUnavailableError} `ERR_LOCK_REDIS_UNAVAILABLE`: no server replied within one command deadline.
  * @throws {ClientClosedError} `ERR_LOCK_CLIENT_CLOSED`: the client was closed before or during the call.
  * @example
  * for (const { level, message, advice } of await doctor(client)) if (level === 'error') console.log(message, advice);
@@ -29,5 +32,8 @@ export async function doctor(client: LockClient, options: DoctorOptions = {}): P
   const { clock, executor, topology } = wiring;
   const examined = { servers: new Servers(executor, topology), clock: clock.clock, executor, topology };
   const findings = await examineServers(examined);
-  return options.probes === false ? findings : [...findings, ...(await probe(probesOf(client, randomUUID())))];
+  if (options.probes === false) return findings;
+  const expire = (name: string): Promise<unknown> =>
+    executor.ask(expireIn, [tokenKey(wiring.port.keyPrefix + name)], [String(PROBE_LEASE_MS)]);
+  return [...findings, ...(await probe(probesOf(client, randomUUID(), expire)))];
 }

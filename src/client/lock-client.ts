@@ -339,6 +339,9 @@ export class LockClient implements AsyncDisposable {
    * many keys, and objects that change during the list may be missing. A semaphore or latch is listed if a call waits for
    * it, a permit with a lease is taken, or a Holdfast client changed it in the last hour: its key is only a number.
    *
+   * In a cluster, a server may not reply, or slots may have no owner. Then the list yields what the other servers have,
+   * and rejects at its end with an error that names what is missing.
+   *
    * @throws {InvalidArgumentError} `ERR_LOCK_INVALID_ARGUMENT`: an option is invalid.
    * @throws {LockAbortedError} `ERR_LOCK_ABORTED`: the signal was aborted.
    * @throws the errors of {@link LockClient.inspect} as well.

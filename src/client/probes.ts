@@ -19,8 +19,11 @@ interface Probed {
   getCountDownLatch(name: string): CountDownLatch;
 }
 
+/** Sets an expiry on the token counter of a fenced lock. */
+type Expire = (name: string) => Promise<unknown>;
+
 /** Each kind by the call that makes it, with a function that uses it on a name. */
-const USES: Readonly<Record<string, (client: Probed, name: string) => Promise<unknown>>> = {
+const USES: Readonly<Record<string, (client: Probed, name: string, expire: Expire) => Promise<unknown>>> = {
   getLock: (client, name) => use(client.getLock(name)),
   'a waiter': async (client, name) => {
     // In an async function of its own: the code here must not be inside the hold.
@@ -34,7 +37,14 @@ const USES: Readonly<Record<string, (client: Probed, name: string) => Promise<un
     }
   },
   getFairLock: (client, name) => use(client.getFairLock(name)),
-  getFencedLock: (client, name) => use(client.getFencedLock(name)),
+  getFencedLock: async (client, name, expire) => {
+    try {
+      await use(client.getFencedLock(name));
+    } finally {
+      // Without an expiry, each run of the doctor would leave a counter: tokens outlive their locks.
+      await expire(name);
+    }
+  },
   getSpinLock: (client, name) => use(client.getSpinLock(name)),
   getReadWriteLock: async (client, name) => {
     await use(client.getReadWriteLock(name).writeLock());
@@ -61,9 +71,9 @@ const USES: Readonly<Record<string, (client: Probed, name: string) => Promise<un
 };
 
 /** The probes of a client, on names that no other client uses. */
-export function probesOf(client: Probed, id: string): (readonly [string, () => Promise<unknown>])[] {
+export function probesOf(client: Probed, id: string, expire: Expire): (readonly [string, () => Promise<unknown>])[] {
   return Object.entries(USES).map(([kind, run], at) => {
-    return [kind, () => outside(() => run(client, `holdfast:doctor:${id}:${at}`))] as const;
+    return [kind, () => outside(() => run(client, `holdfast:doctor:${id}:${at}`, expire))] as const;
   });
 }
 

@@ -35,8 +35,8 @@ export interface InspectOptions {
 export interface ListEntry extends Omit<Inspection, 'owners'> {
   readonly owners: readonly ListedOwner[];
   /**
-   * Number of clients with calls that wait. A client counts once, however many of its calls wait, and for half a
-   * second after the last of them. Of a fair lock: the length of its queue. `undefined` if Redis refuses the command.
+   * Number of clients with calls that wait. A client counts once, however many of its calls wait, and for up to
+   * 0.6 s after the last of them, because it keeps its subscription for a moment. Of a fair lock: the length of its queue. `undefined` if Redis refuses the command.
    */
   readonly waiters: number | undefined;
 }

@@ -65,7 +65,7 @@ export function inspectionOf(name: string, clientId: string, reply: InspectReply
   const { type, left, content, queue, token } = reply;
   const permits: PermitInspection[] = [];
   for (let i = 0; i + 1 < reply.permits.length; i += 2) {
-    permits.push({ id: String(reply.permits[i]), remaining: Number(reply.permits[i + 1]) });
+    permits.push({ id: reply.permits[i] as string, remaining: Number(reply.permits[i + 1]) });
   }
   const found = (kind: Inspection['kind'], owners: readonly OwnerInspection[] = [], value?: string): Inspection => {
     return { name, kind, type, owners, queue, remaining: timeLeftNumber(left), value, permits };

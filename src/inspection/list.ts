@@ -1,4 +1,4 @@
-import { ClientClosedError, InvalidArgumentError, LockAbortedError } from '../errors.js';
+import { ClientClosedError, InvalidArgumentError, LockAbortedError, RedisUnavailableError } from '../errors.js';
 import { checkWellFormed, refuseUnknown } from '../options.js';
 import { channels, scan } from '../redis/scripts/server.js';
 import { keysMeantBy, keysOfChannel, scansFor, WAITING_PATTERNS } from './candidates.js';
@@ -63,24 +63,36 @@ async function* entries(
   // SCAN may return a key twice, and several keys may belong to one name.
   const listed = new Set<string>();
   let left = limit;
-  for (const server of await inspecting.servers.all()) {
-    for await (const { keys, isSign } of pages(inspecting, server, match)) {
-      check();
-      const names = keys
-        .filter((key) => key.startsWith(keyPrefix))
-        .map((key) => key.slice(keyPrefix.length))
-        .filter((name) => name !== '' && isMatch(name) && !listed.has(name));
-      for (const batch of batchesOf([...new Set(names)])) {
-        for (const entry of await describe(inspecting, server, batch, () => isSign)) {
-          listed.add(entry.name);
-          yield entry;
-          left -= 1;
-          if (left === 0) return;
-        }
+  const { servers, missing } = await inspecting.servers.all();
+  const lacking = [...missing];
+  let cause: unknown;
+  for (const server of servers) {
+    try {
+      for await (const { keys, isSign } of pages(inspecting, server, match)) {
         check();
+        const names = keys
+          .filter((key) => key.startsWith(keyPrefix))
+          .map((key) => key.slice(keyPrefix.length))
+          .filter((name) => name !== '' && isMatch(name) && !listed.has(name));
+        for (const batch of batchesOf([...new Set(names)])) {
+          for (const entry of await describe(inspecting, server, batch, () => isSign)) {
+            listed.add(entry.name);
+            yield entry;
+            left -= 1;
+            if (left === 0) return;
+          }
+          check();
+        }
       }
+    } catch (error) {
+      // The other servers of a cluster may reply.
+      if (!(error instanceof RedisUnavailableError) || server.address === undefined) throw error;
+      lacking.push(`server ${server.address}`);
+      cause = error;
     }
   }
+  if (lacking.length === 0) return;
+  throw new RedisUnavailableError(`the list lacks the names of ${lacking.join(', ')}`, 'none', { cause });
 }
 
 interface Page {

@@ -28,6 +28,8 @@ export class Server {
     private readonly topology: Topology,
     connection: CommandPort,
     private readonly pace: Pace | undefined,
+    /** `undefined`: the client has one server. */
+    readonly address: string | undefined,
   ) {
     const routes = {
       publish: topology.publish,
@@ -83,12 +85,12 @@ export class Servers {
     private readonly pace?: Pace,
   ) {}
 
-  /** Every server that has keys. Rejects like any request if one of them is unavailable. */
-  async all(): Promise<Server[]> {
+  /** Every server that has keys, and what is `missing` of them. Rejects like any request if all are unavailable. */
+  async all(): Promise<{ readonly servers: readonly Server[]; readonly missing: readonly string[] }> {
     const { clock, commandTimeout } = this.executor;
     try {
-      const masters = await this.topology.masters(clock.monotonic() + commandTimeout);
-      return masters.map((connection) => this.#at(connection));
+      const { ready, missing } = await this.topology.masters(clock.monotonic() + commandTimeout);
+      return { servers: ready.map(({ connection, address }) => this.#at(connection, address)), missing };
     } catch (cause) {
       if (this.executor.closed) throw new ClientClosedError({ cause });
       if (cause instanceof LockError) throw cause;
@@ -102,10 +104,10 @@ export class Servers {
     return connection && this.#at(connection);
   }
 
-  #at(connection: CommandPort): Server {
+  #at(connection: CommandPort, address?: string): Server {
     let server = this.#servers.get(connection);
-    if (server === undefined) {
-      server = new Server(this.executor, this.topology, connection, this.pace);
+    if (server === undefined || (server.address === undefined && address !== undefined)) {
+      server = new Server(this.executor, this.topology, connection, this.pace, address);
       this.#servers.set(connection, server);
     }
     return server;

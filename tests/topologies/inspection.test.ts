@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
+import { doctor } from '../../src/client/doctor.js';
 import type { ListEntry } from '../../src/inspection/describe.js';
 import { runCommand } from '../support/processes/command.js';
 import { ClusterClients } from '../support/clients/cluster-clients.js';
 import { holdElsewhere, inFlow } from '../support/clients/lock-clients.js';
+import { nameOn, RedisCluster } from '../support/servers/cluster.js';
 import { MASTER_NAME, SentinelSetup } from '../support/servers/sentinel.js';
 import { serverMajor } from '../support/servers/server-version.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
@@ -56,6 +58,49 @@ test.each([[false], ...(serverMajor() >= 7 ? [[true]] : [])])(
   },
   60_000,
 );
+
+test('in a cluster that lacks slots and a server, the rest is shown, and what is missing is named', async () => {
+  const cluster = await RedisCluster.start({ masters: 3, replicas: 0 });
+  const open = (): LockClient => {
+    const client = createClient({ redis: cluster.connection(), commandTimeout: 1_500 });
+    clients.push(client);
+    return client;
+  };
+  const client = open();
+  const masters = await cluster.masters();
+  const names = await Promise.all(masters.map((server, at) => nameOn(cluster, server, `part-${at}`)));
+  for (const name of names) await holdElsewhere(client.getLock(name), 60_000);
+  /** Checks the list and the doctor of a new client, which has no older map of the slots. */
+  const lacks = async (what: string, shown: readonly string[]): Promise<void> => {
+    const other = open();
+    const listed: string[] = [];
+    const list = async (): Promise<void> => {
+      for await (const { name } of other.list()) listed.push(name);
+    };
+    await expect(list()).rejects.toMatchObject({
+      code: 'ERR_LOCK_REDIS_UNAVAILABLE',
+      message: expect.stringContaining(what),
+    });
+    expect(listed.sort()).toEqual([...shown].sort());
+    const findings = await doctor(other, { probes: false });
+    const named = { check: 'cluster', level: 'error', message: expect.stringContaining(what) };
+    expect(findings).toContainEqual(expect.objectContaining(named));
+    expect(findings.filter(({ check }) => check === 'version')).toHaveLength(shown.length);
+  };
+
+  const slot = [1, 2, 3, 4].find((each) => !names.map(keySlot).includes(each))!;
+  for (const server of masters) await server.command('CLUSTER', 'DELSLOTS', slot);
+  await lacks(`slots ${slot}`, names);
+  const env = { HOLDFAST_CLUSTER: `${masters[0]!.host}:${masters[0]!.port}` };
+  const shown = await runCommand(['ls', '--timeout', '2000'], { env });
+  for (const name of names) expect(shown.out).toContain(name);
+  expect([shown.code, shown.err]).toEqual([3, expect.stringContaining(`slots ${slot}`)]);
+
+  await masters[2]!.kill9();
+  await lacks(`server 127.0.0.1:${masters[2]!.port}`, names.slice(0, 2));
+  await Promise.all(clients.splice(0).map((each) => each.close()));
+  await cluster.stop();
+}, 90_000);
 
 test('the command works on a cluster: ls, top and doctor', async () => {
   const client = await bench.open({ clientName: 'shop' });

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.js';
-import { ClientClosedError, LockError, NotReplicatedError, RefusedError } from '../../errors.js';
+import { ClientClosedError, LockError, NotReplicatedError, RedisUnavailableError, RefusedError } from '../../errors.js';
 import { info, time } from '../../redis/scripts/server.js';
 import { ifRefused } from '../describe.js';
 import type { Server, Servers } from '../servers.js';
@@ -22,8 +22,9 @@ const COMMANDS = ROUND_TRIPS + 3;
 
 /** Looks at every server that has keys. */
 export async function examineServers(examined: Examined): Promise<Finding[]> {
-  const servers = await examined.servers.all();
-  return (await Promise.all(servers.map((server) => examineServer(server, examined)))).flat();
+  const { servers, missing } = await examined.servers.all();
+  const each = servers.map((server) => examineServer(server, examined).catch(ifUnavailable(server)));
+  return [...notReached(missing), ...(await Promise.all(each)).flat()];
 }
 
 /** Looks at one server after the other. `ready` is called before each, with the number of commands that it gets. */
@@ -31,13 +32,29 @@ export async function examineSlowly(
   examined: Examined,
   ready: (commands: number) => Promise<void>,
 ): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for (const server of await examined.servers.all()) {
+  const { servers, missing } = await examined.servers.all();
+  const findings = notReached(missing);
+  for (const server of servers) {
     await ready(COMMANDS);
-    findings.push(...(await examineServer(server, examined)));
+    findings.push(...(await examineServer(server, examined).catch(ifUnavailable(server))));
   }
   return findings;
 }
+
+const notReached = (missing: readonly string[]): Finding[] =>
+  missing.map((what) => {
+    const message = `${what} cannot be reached: locks whose keys belong there do not work`;
+    const advice = 'start the server, or give its slots to another one (redis-cli --cluster fix)';
+    return finding('cluster', 'error', 'cluster', message, advice);
+  });
+
+/** What is known of a server of a cluster that stopped to reply. The other servers are examined. */
+const ifUnavailable =
+  ({ address }: Server) =>
+  (error: unknown): Finding[] => {
+    if (!(error instanceof RedisUnavailableError) || address === undefined) throw error;
+    return notReached([`server ${address}`]);
+  };
 
 async function examineServer(server: Server, examined: Examined): Promise<Finding[]> {
   const text = await server.ask(info, [], []).catch(ifRefused(undefined));

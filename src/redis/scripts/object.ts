@@ -1,7 +1,7 @@
 import { objectForceUnlock, objectInspect, objectInspectAll } from './generated.js';
 import { replyDone } from './replies.js';
 import type { TimeLeft } from '../../lease-time.js';
-import { bind, replyInt, replyTimeLeft } from './script.js';
+import { bind, defineRead, replyArray, replyInt, replyText, replyTexts, replyTimeLeft } from './script.js';
 
 export interface InspectReply {
   readonly type: string;
@@ -11,7 +11,7 @@ export interface InspectReply {
   readonly queue: readonly string[];
   readonly token: string;
   /** Permit ids and remaining times, in ms, in turn. */
-  readonly permits: readonly (string | number)[];
+  readonly permits: readonly string[];
   /** The numbers of all fields, waiters and permits. Fewer of them may have been read. */
   readonly sizes: readonly [fields: number, queue: number, permits: number];
 }
@@ -20,21 +20,27 @@ export const inspect = bind(objectInspect, { reply: replyInspect });
 
 /** Reads several names of one server. The keys of all names but the first are arguments. */
 export const inspectAll = bind(objectInspectAll, {
-  reply: (raw) => (raw as unknown[]).map(replyInspect),
+  reply: (raw) => replyArray(raw).map(replyInspect),
   // The names of one page have several slots. The caller continues with one name at a time.
   ifSplit: () => 'fail',
 });
+
+/** Sets the expiry of a key, in ms; a repeat sets it again. */
+export const expireIn = defineRead<[ms: string], number>('pexpire', replyInt);
 
 /** Frees a lock of any kind if the owner has it. */
 export const forceUnlock = bind(objectForceUnlock, { reply: replyDone });
 
 function replyInspect(raw: unknown): InspectReply {
-  const [type, left, content, queue, token, permits, sizes] = raw as [
-    ...[string, unknown, string[], string[], string, string[], unknown[]],
-  ];
-  const [fields, waiting, taken] = sizes;
+  const [type, left, content, queue, token, permits, sizes] = replyArray(raw);
+  const [fields, waiting, taken] = replyArray(sizes);
   return {
-    ...{ type, left: replyTimeLeft(left), content, queue, token, permits },
+    type: replyText(type),
+    left: replyTimeLeft(left),
+    content: replyTexts(content),
+    queue: replyTexts(queue),
+    token: replyText(token),
+    permits: replyArray(permits).map(String),
     sizes: [replyInt(fields), replyInt(waiting), replyInt(taken)],
   };
 }

@@ -1,4 +1,5 @@
 import type { TimeLeft } from '../../lease-time.js';
+import { shortened } from '../../visible.js';
 
 /** A script of `lua`. `generated.ts` has one for each file, from the header of the file. */
 interface ScriptFile {
@@ -92,7 +93,7 @@ export const TOO_LATE = -3;
 export function replyInt(raw: unknown): number {
   const n = typeof raw === 'number' ? raw : typeof raw === 'string' && raw !== '' ? Number(raw) : NaN;
   // Accept unsafe integers: the milliseconds of a very long lease may be rounded.
-  if (!Number.isInteger(n)) throw new TypeError(`expected an integer from Redis, got ${JSON.stringify(raw)}`);
+  if (!Number.isInteger(n)) throw unreadable('an integer', raw);
   return n;
 }
 
@@ -113,6 +114,20 @@ export const declaredArg = (declared: number | undefined): number => declared ??
 export const leaseArg = (leaseMs: number | undefined): number => leaseMs ?? -1;
 
 export function replyInts(raw: unknown): number[] {
-  if (!Array.isArray(raw)) throw new TypeError(`expected an array from Redis, got ${JSON.stringify(raw)}`);
-  return raw.map(replyInt);
+  return replyArray(raw).map(replyInt);
 }
+
+export function replyArray(raw: unknown): unknown[] {
+  if (!Array.isArray(raw)) throw unreadable('an array', raw);
+  return raw;
+}
+
+export function replyText(raw: unknown): string {
+  if (typeof raw !== 'string') throw unreadable('a text', raw);
+  return raw;
+}
+
+export const replyTexts = (raw: unknown): string[] => replyArray(raw).map(replyText);
+
+const unreadable = (expected: string, raw: unknown): TypeError =>
+  new TypeError(`expected ${expected} from Redis, got ${shortened(JSON.stringify(raw))}`);

@@ -1,5 +1,5 @@
 /* Plain reads of one server. They have no key, so the caller names the connection. */
-import { defineRead, replyInt } from './script.js';
+import { defineRead, replyArray, replyInt, replyTexts } from './script.js';
 
 export interface ScanReply {
   /** Where the next page begins; `0` after the last page. */
@@ -12,20 +12,23 @@ export const scan = defineRead<
   ScanReply,
   []
 >('scan', (raw) => {
-  const [cursor, keys] = raw as [unknown, string[]];
-  return { cursor: String(cursor), keys };
+  const [cursor, keys] = replyArray(raw);
+  return { cursor: String(cursor), keys: replyTexts(keys) };
 });
 
 /** Number of subscribers of each channel, in the order of the channels. */
 export const subscribers = defineRead<[ask: 'numsub' | 'shardnumsub', ...channels: string[]], number[], []>(
   'pubsub',
-  (raw) => (raw as unknown[]).filter((_, at) => at % 2 === 1).map(replyInt),
+  (raw) =>
+    replyArray(raw)
+      .filter((_, at) => at % 2 === 1)
+      .map(replyInt),
 );
 
 /** The channels with subscribers whose names match a pattern. */
 export const channels = defineRead<[ask: 'channels' | 'shardchannels', pattern: string], string[], []>(
   'pubsub',
-  (raw) => raw as string[],
+  replyTexts,
 );
 
 /** The text of INFO: `name:value` lines. */
@@ -33,7 +36,7 @@ export const info = defineRead<[], string, []>('info', String);
 
 /** The time of the server, in epoch ms. */
 export const time = defineRead<[], number, []>('time', (raw) => {
-  const [seconds, micros] = raw as [unknown, unknown];
+  const [seconds, micros] = replyArray(raw);
   return replyInt(seconds) * 1_000 + replyInt(micros) / 1_000;
 });
 

@@ -24,7 +24,7 @@ import { PUBLISH_COMMAND } from '../scripts/script.js';
 import { isCredentialsError, isReply, NotSentError, refusal } from '../server-error.js';
 import type { OwnTerms } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
-import type { Route, Topology } from './topology.js';
+import type { Masters, Route, Topology } from './topology.js';
 import { BackOff } from '../../back-off.js';
 import { MAP_PAUSES, REDIRECTED_NODE_MS } from '../../timing.js';
 
@@ -117,11 +117,12 @@ export class ClusterTopology implements Topology {
   async whenReady(until: number): Promise<void> {
     while (!this.#mapped || this.#owners.includes(undefined)) {
       this.#look();
+      // The servers that have slots connect already: `masters` does not need the others.
+      for (const master of this.#masters()) master.whenReady(until).catch(() => undefined);
       await this.#whenChanged(until);
     }
-    const masters = [...new Set(this.#owners)].flatMap((node) => (node === undefined ? [] : [node.master]));
     try {
-      await Promise.all(masters.map((master) => master.whenReady(until)));
+      await Promise.all(this.#masters().map((master) => master.whenReady(until)));
     } catch (error) {
       // A server lost its slots while the client waited. Wait for the new owner of the slots.
       if (!(error instanceof NotSentError) || this.#closed || this.clock.monotonic() >= until) throw error;
@@ -129,9 +130,25 @@ export class ClusterTopology implements Topology {
     }
   }
 
-  async masters(until: number): Promise<readonly CommandPort[]> {
-    await this.whenReady(until);
-    return [...new Set(this.#owners)].flatMap((node) => node?.master.connection(false) ?? []);
+  async masters(until: number): Promise<Masters> {
+    let late: NotSentError | undefined;
+    try {
+      await this.whenReady(until);
+    } catch (error) {
+      if (!(error instanceof NotSentError) || this.#closed) throw error;
+      late = error;
+    }
+    const servers = [...new Set(this.#owners)].flatMap((node) =>
+      node === undefined ? [] : { connection: node.master.connection(false), address: addressText(node.address) },
+    );
+    const ready = servers.filter(({ connection }) => connection.ready);
+    if (late !== undefined && ready.length === 0) throw late;
+    const missing = servers.filter(({ connection }) => !connection.ready).map(({ address }) => `server ${address}`);
+    return { ready, missing: [...missing, ...ownerless(this.#owners)] };
+  }
+
+  #masters(): Master[] {
+    return [...new Set(this.#owners)].flatMap((node) => node?.master ?? []);
   }
 
   close(): void {
@@ -272,4 +289,16 @@ export class ClusterTopology implements Topology {
       else this.#redirect(to, node.address.host);
     });
   }
+}
+
+/** The slots without an owner, such as `slots 0-5460`. */
+function ownerless(owners: readonly unknown[]): string[] {
+  const ranges: string[] = [];
+  for (let first = owners.indexOf(undefined); first >= 0;) {
+    const next = owners.findIndex((owner, slot) => slot > first && owner !== undefined);
+    const last = next < 0 ? owners.length - 1 : next - 1;
+    ranges.push(first === last ? String(first) : `${first}-${last}`);
+    first = owners.indexOf(undefined, last + 1);
+  }
+  return ranges.length === 0 ? [] : [`slots ${ranges.join(', ')}`];
 }

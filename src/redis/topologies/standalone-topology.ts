@@ -5,7 +5,7 @@ import type { CommandPort } from '../connections/attempt.js';
 import { Master, type MasterReports } from '../connections/master.js';
 import { openOwnConnection, type OwnTerms } from '../connections/own-connection.js';
 import type { Subscriber } from '../connections/subscriber.js';
-import type { Topology } from './topology.js';
+import type { Masters, Topology } from './topology.js';
 
 /** A single server, or the current master according to Sentinel. */
 export class StandaloneTopology implements Topology {
@@ -53,8 +53,8 @@ export class StandaloneTopology implements Topology {
     return this.#master.whenReady(until);
   }
 
-  async masters(until: number): Promise<readonly CommandPort[]> {
-    return [await this.connect('', false, until)];
+  async masters(until: number): Promise<Masters> {
+    return { ready: [{ connection: await this.connect('', false, until), address: undefined }], missing: [] };
   }
 
   close(): void {

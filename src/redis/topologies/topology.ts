@@ -23,6 +23,13 @@ export interface CommandRoutes {
   redirected(error: Error, from: CommandPort, confirmed: boolean): Route | undefined;
 }
 
+export interface Masters {
+  /** `address`: `undefined` where the client has one server. */
+  readonly ready: readonly { readonly connection: CommandPort; readonly address: string | undefined }[];
+  /** Servers that are not ready, and slots that no server has, as a part of a sentence. */
+  readonly missing: readonly string[];
+}
+
 /** The servers of a client: a single server, a master behind Sentinel, or a cluster. Callers do not know which. */
 export interface Topology extends CommandRoutes {
   readonly isCluster: boolean;
@@ -35,7 +42,10 @@ export interface Topology extends CommandRoutes {
   checkName(name: string): void;
   /** Resolves when every key is reachable. Rejects at `until` (monotonic ms), or when a server rejects the client. */
   whenReady(until: number): Promise<void>;
-  /** Resolves with the connection to each server that has keys, when all of them are ready. Rejects as `whenReady`. */
-  masters(until: number): Promise<readonly CommandPort[]>;
+  /**
+   * Resolves with the servers that have keys, when all of them are ready; at `until` (monotonic ms) with those that are.
+   * Rejects as `whenReady` if none is.
+   */
+  masters(until: number): Promise<Masters>;
   close(): void;
 }

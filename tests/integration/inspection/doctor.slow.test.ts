@@ -218,6 +218,18 @@ test('what the tests cannot start is told with an advice, too: an old server, an
   expect(told(hidden, 'eviction')).toMatchObject({ level: 'note', advice: expect.stringContaining('noeviction') });
 });
 
+test('every key that the probes leave has an expiry, with a key prefix, too', async () => {
+  const server = await start();
+  for (const keyPrefix of ['', 'app:']) {
+    const findings = await examine({ url: server.url, keyPrefix }, {});
+    expect(findings.filter(({ check, level }) => check === 'permissions' && level !== 'ok')).toEqual([]);
+  }
+  for (const key of await server.keys()) {
+    expect({ key, ttl: await server.command('PTTL', key) }).toEqual({ key, ttl: expect.any(Number) });
+    expect(Number(await server.command('PTTL', key))).not.toBe(-1);
+  }
+});
+
 // After all others: each finding in the source was seen above, so that each has an advice.
 test('no finding of the source is missing in this file', () => {
   const source = projectFiles('src/inspection/doctor', '.ts').map(readProjectFile).join('\n');
