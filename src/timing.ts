@@ -93,6 +93,13 @@ export const ONE_SERVER_MS = 2_000;
 export const SPLIT_PAUSE_MS = { least: 5, most: 50 };
 /** Pauses after rounds with too few replies. */
 export const OUTAGE_PAUSES: Pauses = { first: 100, longest: 1_000, factor: 2 };
+/**
+ * A RedLock that another owner holds up does not wait longer for a missing reply: the two would keep each other out
+ * meanwhile. A server whose replies take long gets three times its usual time.
+ */
+export const SLOW_SERVER_MS = 100;
+/** While calls wait in the line of one server of a RedLock, the client asks that server whether it still replies. */
+export const LINE_CHECK_MS = 100;
 /** A server that has left a request unanswered is not waited for in this time, unless it replies. */
 export const UNRESPONSIVE_MS = 5_000;
 /** Assumed drift between the clocks of independent servers, in addition to a share of the lease. */

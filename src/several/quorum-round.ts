@@ -7,11 +7,12 @@ import { LockAbortedError, LockTimeoutError, RedisUnavailableError } from '../er
 import { longestDeadline } from './joint-lock.js';
 import { isMisuse, isOfOneServer } from './member-errors.js';
 import type { LockCall } from '../locks/lock-call.js';
+import { whileInLine } from './line-check.js';
 import type { Member } from './members.js';
 import { releaseHolds } from './multi-lock.js';
 import type { PendingRequests } from './pending-requests.js';
 import { ServerVote } from './server-vote.js';
-import { isUnresponsive, noteAnswer, noteUnanswered } from './unresponsive.js';
+import { isUnresponsive, noteAnswer, noteUnanswered, usualReplyMs } from './unresponsive.js';
 
 /** Reason of internal aborts, which no caller sees. Without it each abort would create an error with a stack. */
 const OVER = 'the round is over';
@@ -57,6 +58,10 @@ export class QuorumRound {
   #state: 'at the gate' | 'asking' | 'decided' = 'at the gate';
   /** Whether the requests to the servers other than the gate were sent. */
   #asked = false;
+  /** Lease-clock time, in ms, of these requests. */
+  #askedAt = 0;
+  /** Whether the round waits for missing replies only as long as they usually take. */
+  #isHurried = false;
   #closed = false;
   /** The holds around the call. */
   #around: readonly FlowHold[] = [];
@@ -111,13 +116,25 @@ export class QuorumRound {
    * the previous hold.
    */
   async #passGate(gate: ServerVote): Promise<void> {
+    let unwatch: (() => void) | undefined;
     await new Promise<void>((settled) => {
       this.#gateSettled = settled;
       this.#send(gate, this.#terms.gate?.waitTime ?? 0);
+      // The grant may have come at once.
+      if (gate.outcome === 'pending') unwatch = whileInLine(gate.member, () => this.#gateIsSilent(gate));
     });
+    unwatch?.();
     if (this.#state === 'decided') return;
     if (gate.outcome === 'acquired') this.#askOthers();
     else this.#decide();
+  }
+
+  /** The server does not reply any more: end the wait in its line. */
+  #gateIsSilent(gate: ServerVote): void {
+    if (this.#state !== 'at the gate' || gate.outcome !== 'pending') return;
+    gate.outcome = 'failed';
+    this.#abort?.abort(OVER);
+    this.#gateSettled?.();
   }
 
   #askOthers(): void {
@@ -131,6 +148,7 @@ export class QuorumRound {
     const now = gate === undefined ? this.#begunAt : clock.now();
     this.#timer = clock.setTimer(now + options.attemptMs + waitTime, () => this.#attemptOver());
     this.#endsAt = now + options.commandTimeout;
+    this.#askedAt = now;
     for (const vote of this.#votes) {
       if (vote === this.#gate || vote.outcome !== 'pending') continue;
       if (!requests.has(vote.member)) this.#tryFirst(vote, waitTime);
@@ -174,6 +192,7 @@ export class QuorumRound {
     const signal = this.#abort === undefined ? call.signal : this.#abort.signal;
     const owner = this.#owner(vote.member);
     vote.sent = true;
+    vote.triedAt = waitTime === 0 ? vote.member.runtime.clock.now() : undefined;
     requests.begin(vote.member);
     vote.member.takeAsMember({ leaseTime, waitTime, signal, context, site, owner, joint: identity, drift }, vote);
   }
@@ -181,7 +200,7 @@ export class QuorumRound {
   granted(vote: ServerVote, hold: SingleHold): void {
     const { member } = vote;
     const { requests } = this.#terms;
-    noteAnswer(member);
+    this.#answered(vote);
     requests.answered(member);
     const wanted = this.#joint !== undefined || !this.#closed;
     if (!wanted) this.#release(member, hold);
@@ -193,11 +212,17 @@ export class QuorumRound {
     this.#look();
   }
 
+  #answered(vote: ServerVote): void {
+    const { member, triedAt } = vote;
+    noteAnswer(member, triedAt === undefined ? undefined : member.runtime.clock.now() - triedAt);
+    vote.triedAt = undefined;
+  }
+
   failed(vote: ServerVote, error: unknown): void {
     const { member } = vote;
     const { requests } = this.#terms;
     if (error instanceof RedisUnavailableError) noteUnanswered(member);
-    else if (!(error instanceof LockAbortedError)) noteAnswer(member);
+    else if (!(error instanceof LockAbortedError)) this.#answered(vote);
     if (error instanceof LockTimeoutError) requests.answered(member);
     else if (!(error instanceof LockAbortedError)) requests.failed(member, error);
     requests.end(member);
@@ -230,17 +255,31 @@ export class QuorumRound {
     // A minority of busy servers and a minority of failed servers do not show yet which of them prevents the majority.
     const minority = this.#votes.length - quorum;
     const open = count.acquired < quorum && count.busy <= minority && count.failed <= minority;
-    const awaited = count.pending > 0 && !this.#isHeldUpByOthers(count.acquired, count.busy);
-    if (open && awaited && (count.failed === 0 || this.misuse === undefined)) return;
-    this.#decide();
+    const isHeldUp = count.busy > 0 && count.acquired + count.busy >= quorum;
+    const awaited = count.pending > 0 && !(isHeldUp && this.#awaitsUnresponsive());
+    if (!open || !awaited || (count.failed > 0 && this.misuse !== undefined)) return this.#decide();
+    if (isHeldUp) this.#hurry();
+  }
+
+  /** Another owner prevents the majority, and waits for this one: wait for the missing replies as long as they usually take. */
+  #hurry(): void {
+    if (this.#isHurried) return;
+    this.#isHurried = true;
+    const { members, gate } = this.#terms;
+    const missing = this.#votes
+      .filter(({ outcome }) => outcome === 'pending')
+      .map(({ member }) => usualReplyMs(member));
+    const { clock } = members[0].runtime;
+    this.#timer?.cancel();
+    const at = this.#askedAt + (gate?.othersMs ?? 0) + Math.max(...missing);
+    this.#timer = clock.setTimer(Math.max(at, clock.now()), () => this.#attemptOver());
   }
 
   /**
-   * Whether another owner prevents the majority and only unresponsive servers have not replied. Without this check, two
-   * owners that split the servers would wait for an unavailable server while each keeps the other one out.
+   * Whether only unresponsive servers have not replied. Without this check, two owners that split the servers would wait
+   * for an unavailable server while each keeps the other one out.
    */
-  #isHeldUpByOthers(acquired: number, busy: number): boolean {
-    if (busy === 0 || acquired + busy < this.#terms.quorum) return false;
+  #awaitsUnresponsive(): boolean {
     return this.#votes.every(({ outcome, member }) => outcome !== 'pending' || isUnresponsive(member));
   }
 
@@ -252,7 +291,8 @@ export class QuorumRound {
   }
 
   #attemptOver(): void {
-    for (const { outcome, member } of this.#votes) if (outcome === 'pending') noteUnanswered(member);
+    for (const { outcome, member, triedAt } of this.#votes)
+      if (outcome === 'pending' && triedAt !== undefined) noteUnanswered(member);
     // If no other owner holds a server, wait for the missing replies: they may still grant the lock, and a new round
     // would wait for the same servers.
     const alone = this.#votes.every(({ outcome }) => outcome !== 'busy');

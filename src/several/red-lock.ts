@@ -186,6 +186,8 @@ export class RedLock extends JointLock {
     const { outcome, error } = stoppedAt;
     if (outcome === 'busy') return undefined;
     if (isMisuse(error) && !isOfOneServer(error)) throw error;
+    // The server was silent while the call stood in its line. It may only be slow, so the next round asks it as well.
+    if (error === undefined && waitTimeLeft(limit, clock.now()) > 0) return this.#askAll(call, requests);
     // The server is unavailable, or has lost its part: send requests to the others.
     if (!(error instanceof LockLostError)) noteUnanswered(gate);
     // Start no further round: it could take one more command deadline.

@@ -17,6 +17,8 @@ export class ServerVote implements Settle {
   hold: SingleHold | undefined;
   error: unknown;
   sent = false;
+  /** Lease-clock time, in ms, of a single try whose reply is missing. Absent for a request that waits in a line. */
+  triedAt: number | undefined;
   /** Time, in ms, to wait in the line of the server if the first try finds it busy. */
   waitIfBusyMs = 0;
 
