@@ -72,6 +72,8 @@ export class QuorumRound {
   #unwatch: (() => void) | undefined;
   #onDecided: ((round: this) => void) | undefined;
   #gateSettled: (() => void) | undefined;
+  /** Ends the check of the server in whose line the round waits. */
+  #leaveLine: (() => void) | undefined;
 
   constructor(terms: RoundTerms) {
     const { members, owners, gate, failed } = terms;
@@ -116,14 +118,13 @@ export class QuorumRound {
    * the previous hold.
    */
   async #passGate(gate: ServerVote): Promise<void> {
-    let unwatch: (() => void) | undefined;
     await new Promise<void>((settled) => {
       this.#gateSettled = settled;
       this.#send(gate, this.#terms.gate?.waitTime ?? 0);
       // The grant may have come at once.
-      if (gate.outcome === 'pending') unwatch = whileInLine(gate.member, () => this.#gateIsSilent(gate));
+      if (gate.outcome === 'pending') this.#leaveLine = whileInLine(gate.member, () => this.#gateIsSilent(gate));
     });
-    unwatch?.();
+    this.#leaveLine?.();
     if (this.#state === 'decided') return;
     if (gate.outcome === 'acquired') this.#askOthers();
     else this.#decide();
@@ -286,6 +287,7 @@ export class QuorumRound {
   #decide(): void {
     this.#state = 'decided';
     this.#timer?.cancel();
+    this.#leaveLine?.();
     this.#unwatch?.();
     this.#onDecided?.(this);
   }

@@ -7,6 +7,7 @@ import { SingleLock } from '../../src/locks/single-lock.js';
 import type { RedLock } from '../../src/several/red-lock.js';
 import { inFlow, outcome, pause, ready, TestClock } from '../support/clients/lock-clients.js';
 import type { RedisServer } from '../support/servers/servers.js';
+import { elapsed } from '../support/time/elapsed.js';
 import { STARTED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 import { clients, freeEverywhere, servers } from '../integration/red-lock-stage.js';
@@ -55,6 +56,41 @@ async function recover(server: RedisServer): Promise<void> {
   if (server.stopped) server.resume();
   if (!server.running) await server.start();
 }
+
+describe.each(unavailable)('R28: when one of three servers $how', ({ strike }) => {
+  test.each([0, 1, 2])('contenders pause for less than 300 ms (%i)', async (at) => {
+    const name = `red:pause:${at}`;
+    const sets = await openSets(name, new FreezableClock());
+    let over = false;
+    let sections = 0;
+    let last = performance.now();
+    let longestMs = 0;
+    const flow = async ({ lock }: ClientSet): Promise<void> => {
+      while (!over) {
+        await lock.withLock(() => {
+          longestMs = Math.max(longestMs, elapsed(last));
+          last = performance.now();
+          sections += 1;
+        });
+      }
+    };
+    const running = [...sets, ...sets].map((set) => inFlow(() => flow(set)));
+    await until(() => sections >= 100, 'they take turns');
+    try {
+      longestMs = 0;
+      await strike(servers[at]!);
+      await pause(3_000);
+      // A busy machine may add 250 ms.
+      expect(longestMs).toBeLessThan(300 + 250);
+      expect(sections).toBeGreaterThan(200);
+    } finally {
+      over = true;
+      await recover(servers[at]!);
+    }
+    await Promise.all(running);
+    for (const { clients: opened } of sets) await freeEverywhere({ clients: opened, name });
+  });
+});
 
 describe.each(unavailable)('R28: while one of three servers $how', ({ strike }) => {
   test.each([0, 1, 2])('contenders that split the other two do not wait for that server (%i)', async (at) => {

@@ -91,7 +91,12 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
     files: {
       'tests/faults/clock-jumps.test.ts': ['700'],
       'tests/faults/fair-lock.test.ts': ['DEADLINE_MS + 50'],
-      'tests/faults/red-lock.slow.test.ts': ['0.8 * COMMAND_TIMEOUT_MS', 'COMMAND_TIMEOUT_MS'],
+      'tests/faults/red-lock-unavailable.slow.test.ts': ['3_000'],
+      'tests/faults/red-lock.slow.test.ts': [
+        '0.8 * COMMAND_TIMEOUT_MS',
+        'COMMAND_TIMEOUT_MS',
+        'terms.waitTime - 70 - elapsed(called)',
+      ],
       'tests/faults/subscriptions.slow.test.ts': [
         'LINGER_MS + 50',
         'UNHEARD_MS.most + 3_000 + 2 * SLACK_MS',
