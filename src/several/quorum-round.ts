@@ -55,13 +55,12 @@ export class QuorumRound {
   readonly #owner: (member: Member) => string;
   /** Present only with a gate: requests without a gate are single tries, which end on their own. */
   readonly #abort: AbortController | undefined;
-  #state: 'at the gate' | 'asking' | 'decided' = 'at the gate';
+  /** `hurrying`: the round waits for missing replies only as long as they usually take. */
+  #state: 'at the gate' | 'asking' | 'hurrying' | 'decided' = 'at the gate';
   /** Whether the requests to the servers other than the gate were sent. */
   #asked = false;
   /** Lease-clock time, in ms, of these requests. */
   #askedAt = 0;
-  /** Whether the round waits for missing replies only as long as they usually take. */
-  #isHurried = false;
   #closed = false;
   /** The holds around the call. */
   #around: readonly FlowHold[] = [];
@@ -264,8 +263,8 @@ export class QuorumRound {
 
   /** Another owner prevents the majority, and waits for this one: wait for the missing replies as long as they usually take. */
   #hurry(): void {
-    if (this.#isHurried) return;
-    this.#isHurried = true;
+    if (this.#state !== 'asking') return;
+    this.#state = 'hurrying';
     const { members, gate } = this.#terms;
     const missing = this.#votes
       .filter(({ outcome }) => outcome === 'pending')

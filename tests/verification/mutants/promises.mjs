@@ -120,15 +120,15 @@ export const PROMISES = [
   without(
     'R28: a majority that is enough',
     'src/several/quorum-round.ts',
-    'if (open && awaited && (count.failed === 0 || this.misuse === undefined)) return;',
-    'if (awaited && (count.failed === 0 || this.misuse === undefined)) return;',
+    'if (!open || !awaited || (count.failed > 0 && this.misuse !== undefined)) return this.#decide();',
+    'if (!awaited || (count.failed > 0 && this.misuse !== undefined)) return this.#decide();',
     RED,
   ),
   without(
     'R28: a round that ends when there can be no majority',
     'src/several/quorum-round.ts',
-    'if (open && awaited && (count.failed === 0 || this.misuse === undefined)) return;',
-    'if (count.acquired < quorum && awaited && (count.failed === 0 || this.misuse === undefined)) return;',
+    'if (!open || !awaited || (count.failed > 0 && this.misuse !== undefined)) return this.#decide();',
+    'if (count.acquired >= quorum || !awaited || (count.failed > 0 && this.misuse !== undefined)) return this.#decide();',
     ANSWERS,
   ),
   without(

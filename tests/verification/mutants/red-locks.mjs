@@ -11,7 +11,7 @@ export const RED_LOCKS = [
   without(
     'R28: owners that split the servers and do not wait for an unavailable one',
     'src/several/quorum-round.ts',
-    'count.pending > 0 && !this.#isHeldUpByOthers(count.acquired, count.busy);',
+    'count.pending > 0 && !(isHeldUp && this.#awaitsUnresponsive());',
     'count.pending > 0;',
     UNAVAILABLE,
   ),
