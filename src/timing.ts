@@ -110,6 +110,8 @@ export const MIN_DRIFT_MS = 2;
 /** Pauses before a reconnection, and a random part, so that many clients do not reconnect together. */
 export const RECONNECT_PAUSES: Pauses = { first: 25, longest: 500, factor: 2 };
 export const RECONNECT_JITTER_MS = 25;
+/** A server that does not close its side of a connection gets this time. Then the client destroys the socket. */
+export const DISCONNECT_MS = 50;
 /**
  * If a connection closes within this time after it became ready, the server has rejected it. A server that has reached
  * `maxclients` accepts the connection, sends an error and closes it; ioredis reports such a connection as ready. The time

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { createClient } from '../../src/client/create-client.js';
 import { CODES } from '../../src/redis/server-error.js';
 import { codeIn, page, tableUnder } from '../support/project/guide.js';
-import { closeClients, openClient, openProxy, outcome } from '../support/clients/lock-clients.js';
+import type { Hold } from '../../src/holding/hold.js';
+import { block, closeClients, inFlow, openClient, openProxy, outcome } from '../support/clients/lock-clients.js';
 import { freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { until } from '../support/time/until.js';
@@ -92,4 +93,25 @@ describe('while Redis cannot write to its disk', () => {
       await client.close();
     }
   });
+});
+
+test('a script that the server has forgotten is sent, also if the reply that says so waited in a blocked event loop', async () => {
+  const server = await startServer();
+  const client = createClient({ ...reach(server.url), commandTimeout: 900 });
+  try {
+    await client.ready();
+    const lock = client.getLock('blocked');
+    await inFlow(() => lock.withLock(() => undefined));
+    await server.scriptFlush();
+    const calls = [
+      inFlow(() => lock.acquire({ waitTime: 0 })),
+      inFlow(() => client.getSemaphore('permits').trySetPermits(1)),
+    ];
+    block(1_000);
+    const [hold] = await Promise.all(calls as [Promise<Hold>, Promise<unknown>]);
+    await hold.release();
+  } finally {
+    await client.close();
+    await server.stop();
+  }
 });

@@ -8,7 +8,7 @@ import { isPasswordUnneeded, withoutArguments } from '../server-error.js';
 import { detached } from './detached.js';
 
 /** What AUTH sends. Without a password, the connection sends no AUTH. */
-export type Login = Pick<{ [K in keyof Credentials]?: Credentials[K] | undefined }, 'username' | 'password'>;
+type Login = Pick<{ [K in keyof Credentials]?: Credentials[K] | undefined }, 'username' | 'password'>;
 
 /** The credentials of one connection, from before it is opened until it closes. */
 interface Lent {

@@ -5,7 +5,7 @@ import { detached } from './detached.js';
 import type { NodeAddress } from '../cluster-slots.js';
 import type { UserConnection } from './user-connection.js';
 import { pauseAfter } from '../../back-off.js';
-import { RECONNECT_JITTER_MS, RECONNECT_PAUSES, REJECTED_MS } from '../../timing.js';
+import { DISCONNECT_MS, RECONNECT_JITTER_MS, RECONNECT_PAUSES, REJECTED_MS } from '../../timing.js';
 
 const pauseBefore = (times: number): number =>
   pauseAfter(RECONNECT_PAUSES, times) + Math.random() * RECONNECT_JITTER_MS;
@@ -41,7 +41,7 @@ function ownOptions({ attemptMs, connectionName }: OwnTerms): RedisOptions & { r
     // Only this option ends the handshake with a server that accepts the connection and never replies.
     socketTimeout: attemptMs,
     connectTimeout: attemptMs,
-    disconnectTimeout: 50,
+    disconnectTimeout: DISCONNECT_MS,
     commandTimeout: undefined,
     blockingTimeout: undefined,
     reconnectOnError: null,
@@ -114,7 +114,7 @@ export function connect(redis: Redis): void {
 /** Opens a connection to a single server, directly or through Sentinel. */
 export function openOwnConnection(given: Redis, terms: OwnTerms): Redis {
   const redis = given.duplicate(ownOptions(terms));
-  silenceSentinels(redis);
+  ownSentinels(redis);
   return withCredentials(redis, terms, () => given.options);
 }
 
@@ -165,16 +165,35 @@ export function keepTrying(redis: Redis, clock: Clock): () => void {
 }
 
 interface SentinelConnector {
-  connectToSentinel(...args: unknown[]): Redis;
+  readonly connecting: boolean;
+  connectToSentinel(endpoint: unknown, options?: object): Redis;
+  disconnect(): void;
 }
 
-/** Handles errors of connections that wait for failover messages. Otherwise ioredis prints them to the console. */
-function silenceSentinels(redis: Redis): void {
+/**
+ * Ends the connections to sentinels together with the connection that needs them. ioredis gives them no options of ours:
+ * a timer for each of them would keep the process alive for 2 s. Their errors are handled, or ioredis would print them to
+ * the console.
+ */
+function ownSentinels(redis: Redis): void {
   const { connector } = redis as unknown as { connector?: Partial<SentinelConnector> };
-  const connect = connector?.connectToSentinel;
-  if (connector === undefined || connect === undefined) return;
-  const silently = (...args: unknown[]): Redis => connect.apply(connector, args).on('error', () => undefined);
-  connector.connectToSentinel = silently;
+  const { connectToSentinel: connect, disconnect } = connector ?? {};
+  if (connector === undefined || connect === undefined || disconnect === undefined) return;
+  const open = new Set<Redis>();
+  const connectToSentinel = (endpoint: unknown, options?: object): Redis => {
+    const sentinel = connect.call(connector, endpoint, { ...options, disconnectTimeout: DISCONNECT_MS });
+    open.add(sentinel);
+    sentinel.on('error', () => undefined);
+    sentinel.on('end', () => open.delete(sentinel));
+    // The connection was closed during the pause between two rounds of all sentinels.
+    if (connector.connecting === false) sentinel.disconnect();
+    return sentinel;
+  };
+  const end = (): void => {
+    disconnect.call(connector);
+    for (const sentinel of open) sentinel.disconnect();
+  };
+  Object.assign(connector, { connectToSentinel, disconnect: end });
 }
 
 /** Opens a connection to one node of a cluster. `current` returns the options of the user's cluster for its nodes. */

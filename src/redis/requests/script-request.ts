@@ -51,7 +51,7 @@ export class ScriptRequest<Reply> {
   /** The error of the attempt that ended last. */
   #lastError: Error | undefined;
   #attemptOver: ((error?: Error) => void) | undefined;
-  readonly #until: MonotonicMs;
+  #until: MonotonicMs;
   readonly #doubt: Doubt;
 
   constructor(
@@ -208,30 +208,30 @@ export class ScriptRequest<Reply> {
       this.#fail(this.#refusal(error));
     } else if (route !== undefined && this.#countRedirection(route)) {
       this.#useSource = false;
-      this.#sendAlso(route, error);
+      this.#sendAlso(route, error, attempt.deadline);
     } else if (instead === 'fail') {
       this.#fail(error);
     } else if (instead !== 'retry') {
-      this.#sendInstead(instead, error);
+      this.#sendInstead(instead, error, attempt.deadline);
     } else if (kind === 'unknown-script' && !this.#useSource) {
       // Redis does not have the script, so nothing ran. Send the source, which Redis caches again.
       this.#useSource = true;
       if (this.#abandoned) this.#next(error);
-      else this.#sendAlso(attempt, error);
+      else this.#sendAlso(attempt, error, attempt.deadline);
     } else {
       this.#next(error);
     }
   }
 
   /** Sends another operation: the attempt changed nothing, and no repeat would before the slot has moved. */
-  #sendInstead(instead: InsteadOf<Reply>, error: Error): void {
+  #sendInstead(instead: InsteadOf<Reply>, error: Error, deadline: MonotonicMs): void {
     ({ operation: this.operation, keys: this.keys, args: this.args } = instead);
     this.#useSource = false;
     this.#redirections = 0;
     const { routes } = this.executor;
     const connection = routes.connectionFor(this.keys[0] as string, this.operation.isGrant !== undefined);
     if (connection === undefined || this.#abandoned) this.#next(error);
-    else this.#sendAlso({ connection, asking: false }, error);
+    else this.#sendAlso({ connection, asking: false }, error, deadline);
   }
 
   /** Limits redirections: two servers that redirect to each other would cause a loop without pauses. */
@@ -241,9 +241,14 @@ export class ScriptRequest<Reply> {
   }
 
   /** Sends again within the same attempt. Redis ran nothing: it only requested the source or named another server. */
-  #sendAlso({ connection, asking }: Route, error: Error): void {
-    // After a blocked event loop, a reply that arrived in time may be handled too late for another attempt.
-    if (this.#outOfTime) return this.#fail(error);
+  #sendAlso({ connection, asking }: Route, error: Error, deadline: MonotonicMs): void {
+    if (this.#outOfTime) {
+      const { clock, attemptMs } = this.executor;
+      if (clock.monotonic() <= deadline) return this.#fail(error);
+      // The attempt has passed its deadline, but its timer has not run: the event loop was blocked. The reply may have
+      // arrived in time, so the request gets one attempt more.
+      this.#until = clock.monotonic() + attemptMs;
+    }
     if (connection.ready) return this.#send(connection, undefined, asking);
     // The map does not list a node that only imports the slot, so nothing has connected to that node yet.
     const now = this.executor.clock.monotonic();
