@@ -18,18 +18,24 @@ local notAfter, base, owner, writes = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[
 local lease, publish, channel = ARGV[5], ARGV[6], ARGV[7]
 
 -- include: lib/read-hold-left.lua (defines leftOf)
+-- include: lib/other-reads.lua (defines otherReads)
 -- include: lib/not-after.lua
 local writer = owner .. ':write'
 local counted = redis.call('HGET', lock, owner)
 local wrote = redis.call('HEXISTS', lock, writer) == 1
 if not counted and not wrote then return 0 end
-local reads = #ARGV - 7
+local reads, longest = #ARGV - 7, tonumber(lease)
+-- The hash may have lasted for the writer alone.
+local own = wrote and redis.call('PTTL', lock) or 0
 -- Refuse if a key is at the other node: it would later migrate here and replace the key that is written now.
-for i = 1, reads do
-  if leftOf(lock, base .. ':' .. owner .. ':rwlock_timeout:' .. i) == nil then
+for i = 1, math.max(reads, tonumber(counted or '0')) do
+  local left = leftOf(lock, base .. ':' .. owner .. ':rwlock_timeout:' .. i)
+  if left == nil and i <= reads then
     return redis.error_reply('TRYAGAIN the slot is moving, and a read hold of this owner is at its other node')
   end
+  own = math.max(own, left or redis.call('PTTL', lock))
 end
+if writes == '0' then longest = math.max(longest, otherReads(lock, base, { [owner] = true }, 1, own)) end
 -- include: lib/read-hold-drop.lua (defines drop)
 -- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.
 redis.call('HDEL', lock, '')
@@ -51,17 +57,6 @@ elseif wrote then
   redis.call('HSET', lock, 'mode', 'read')
   -- Readers that wait for this writer can acquire the lock now, and not only at the end of its lease.
   redis.call(publish, channel, '1')
-end
-local longest = tonumber(lease)
-if writes == '0' then
-  local fields = redis.call('HGETALL', lock)
-  for f = 1, #fields, 2 do
-    for i = 1, tonumber(fields[f + 1]) or 0 do
-      -- A read hold whose key may be at the other node can last as long as the lock.
-      local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
-      if left > longest then longest = left end
-    end
-  end
 end
 redis.call('PEXPIRE', lock, longest)
 return 1

@@ -11,30 +11,26 @@ local lock = KEYS[1]
 local base, publish, channel = ARGV[1], ARGV[2], ARGV[3]
 
 -- include: lib/read-hold-left.lua (defines leftOf)
-local removed, holds, isRemoved, wrote = {}, {}, {}, 0
+-- include: lib/other-reads.lua (defines otherReads)
+local removed, holds, released, wrote, own = {}, {}, {}, 0, 0
 for a = 4, #ARGV do
   local reads, writer = redis.call('HGET', lock, ARGV[a]), ARGV[a] .. ':write'
   if reads then
-    removed[#removed + 1], isRemoved[ARGV[a]] = ARGV[a], true
-    for i = 1, tonumber(reads) do holds[#holds + 1] = base .. ':' .. ARGV[a] .. ':rwlock_timeout:' .. i end
+    removed[#removed + 1], released[ARGV[a]] = ARGV[a], true
+    for i = 1, tonumber(reads) do
+      local hold = base .. ':' .. ARGV[a] .. ':rwlock_timeout:' .. i
+      holds[#holds + 1] = hold
+      own = math.max(own, leftOf(lock, hold) or redis.call('PTTL', lock))
+    end
   end
   if redis.call('HEXISTS', lock, writer) == 1 then
-    removed[#removed + 1], isRemoved[writer], wrote = writer, true, wrote + 1
+    -- The hash may have lasted for the writer alone.
+    removed[#removed + 1], released[writer], wrote, own = writer, true, wrote + 1, redis.call('PTTL', lock)
   end
 end
 if #removed == 0 then return 0 end
--- Find the longest remaining lease of the other owners. Readers with expired leases hold nothing, even if the hash
--- counts them.
-local longest = 0
-local fields = redis.call('HGETALL', lock)
-for f = 1, #fields, 2 do
-  local reads = not isRemoved[fields[f]] and tonumber(fields[f + 1]) or 0
-  for i = 1, reads do
-    -- A read hold whose key may be at the other node can last as long as the lock.
-    local left = leftOf(lock, base .. ':' .. fields[f] .. ':rwlock_timeout:' .. i) or redis.call('PTTL', lock)
-    if left > longest then longest = left end
-  end
-end
+-- Readers with expired leases hold nothing, even if the hash counts them.
+local longest = otherReads(lock, base, released, #removed, own)
 -- include: lib/read-hold-drop.lua (defines drop)
 for _, hold in ipairs(holds) do drop(hold) end
 if longest > 0 then

@@ -30,6 +30,7 @@ import { Lanes } from '../synchronizers/lanes.js';
 import type { OwnerlessServices } from '../synchronizers/ownerless-object.js';
 import { LongWaits } from '../diagnostics/long-wait.js';
 import { QueueReleases } from '../protocols/queue-releases.js';
+import { ReaderReleases } from '../protocols/reader-releases.js';
 import { WaitLines } from '../waiting/wait-lines.js';
 
 /** The inputs of the mechanisms of a client. */
@@ -183,6 +184,7 @@ export function wire(clientId: string, given: UserConnection, options: ResolvedO
       return topology.publish;
     },
     slotGroup,
+    readerReleases: new ReaderReleases(),
     renewals: {
       plain: plainRenewal(executor, slotGroup),
       readWrite: readWriteRenewal(executor, slotGroup),

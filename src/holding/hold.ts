@@ -70,7 +70,7 @@ export abstract class Hold implements AsyncDisposable {
    * for a job that several machines start at the same time by clocks that differ.
    *
    * If the hold was acquired with `release: 'background'`, the promise resolves when the release has been written to the
-   * connection, and a release that fails later causes the event `releaseFailed`. While the connection is down, or an
+   * socket, and a release that fails later causes the event `releaseFailed`. While the connection is down, or an
    * earlier request of the hold is pending, the promise resolves when the release has settled.
    *
    * @param options - see {@link ReleaseOptions}.
@@ -100,15 +100,15 @@ export abstract class Hold implements AsyncDisposable {
 
   #leave(releaseFailed: (cause: unknown) => void): Promise<void> {
     const released = this.#free(0);
-    if (this.leave(released)) {
-      released.catch(releaseFailed);
-      return Promise.resolve();
-    }
-    return released.catch((cause: unknown) => {
-      // The caller still waits, so it gets a loss. `close()` ends a hold as a loss does.
-      if (cause instanceof LockLostError || cause instanceof ClientClosedError) throw cause;
+    const leaves = this.leave(released);
+    let hasLeft = leaves === true;
+    const settled = released.catch((cause: unknown) => {
+      // A caller that still waits gets a loss. `close()` ends a hold as a loss does.
+      if (!hasLeft && (cause instanceof LockLostError || cause instanceof ClientClosedError)) throw cause;
       releaseFailed(cause);
     });
+    if (typeof leaves === 'boolean') return leaves ? Promise.resolve() : settled;
+    return Promise.race([settled, leaves.then((left) => ((hasLeft = left) ? undefined : settled))]);
   }
 
   /**
@@ -132,10 +132,10 @@ export abstract class Hold implements AsyncDisposable {
   protected abstract free(after: number): Promise<void>;
 
   /**
-   * @internal The caller does not wait for `released`, the outcome of the release. Returns `false` if the release has
-   * not been written yet: the caller then has to wait.
+   * @internal The caller does not wait for `released`, the outcome of the release, but until its request has left this
+   * process. Returns or resolves with `false` if the request does not leave: the caller then has to wait for the outcome.
    */
-  protected abstract leave(released: Promise<void>): boolean;
+  protected abstract leave(released: Promise<void>): boolean | Promise<boolean>;
 
   /** @internal The release continues in the background from the moment at which it was written. */
   leavesInBackground(releaseFailed: (cause: unknown) => void): void {

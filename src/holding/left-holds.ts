@@ -5,7 +5,7 @@
  */
 import type { LeaseClock, MonotonicMs } from '../clock.js';
 import type { LossReason } from '../errors.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { sendRelease, type LockProtocol } from '../protocols/lock-protocol.js';
 import type { Compensations } from './compensations.js';
 import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
@@ -65,7 +65,7 @@ function lastLeftUntil({ services: { clock }, holds }: LeavingTenure): number {
 /** Releases the owners of holds that Redis keeps, at the end of these holds. */
 export function releaseLeft(tenure: LeavingTenure, owners: readonly string[], until = 0): Promise<void> {
   return tenure.services.compensations.add({
-    send: () => tenure.protocol.release(owners),
+    send: () => sendRelease(tenure.protocol, owners),
     notBefore: lastLeftUntil(tenure),
     until: Math.max(tenure.lease.lastEnd, until),
     optional: true,
@@ -140,6 +140,6 @@ export async function releaseInBackground(
     });
     return releaseLeft(tenure, owners, until);
   }
-  const send = () => tenure.protocol.release(owners);
+  const send = () => sendRelease(tenure.protocol, owners);
   return compensations.add({ send, notBefore, until: Math.max(tenure.lease.lastEnd, until), optional });
 }

@@ -72,13 +72,13 @@ export class SingleHold extends Hold {
   }
 
   /** @internal */
-  protected override leave(released: Promise<void>): boolean {
+  protected override leave(released: Promise<void>): boolean | Promise<boolean> {
     const tenure = this.#tenure;
     // Another hold of the owner is the one whose release is on its way. This hold may have been lost before.
     if (this.#record.state !== 'releasing') return false;
     tenure.isLeaving = tenure.state === 'releasing' && tenure.lastRequest?.isWritten === true;
     if (tenure.isLeaving) tenure.services.backgroundReleases.add(tenure.protocol.key, released);
-    return tenure.isLeaving;
+    return tenure.isLeaving && (tenure.lastRequest?.whenFlushed() ?? false);
   }
 
   /** @internal Whether a release would keep the lock: see {@link Tenure.wouldKeep}. */
@@ -92,7 +92,7 @@ export class SingleHold extends Hold {
   }
 
   /** @internal As a member of several locks: see {@link Hold.leave}. */
-  leaveAsMember(released: Promise<void>): boolean {
+  leaveAsMember(released: Promise<void>): boolean | Promise<boolean> {
     return this.leave(released);
   }
 

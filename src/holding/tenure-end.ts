@@ -1,8 +1,7 @@
 import type { MonotonicMs } from '../clock.js';
 import { RefusedError, type LockError } from '../errors.js';
 import type { Doubt } from '../redis/requests/doubt.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { ReleaseReply } from '../redis/scripts/replies.js';
+import type { SentRelease } from '../protocols/lock-protocol.js';
 
 /** A failed release or hand-over. The client continues the release in the background. */
 export interface FailedEnd {
@@ -40,10 +39,7 @@ export const isRefused = (end: TenureEnd): end is FailedEnd =>
   end.kind === 'failed' && end.error instanceof RefusedError && end.error.rule === undefined;
 
 /** Settles when Redis has answered the release. Rejects with the error that `ended` returns, if any. */
-export const whenFreed = (
-  request: ScriptRequest<ReleaseReply>,
-  ended: (end: TenureEnd) => LockError | undefined,
-): Promise<void> =>
+export const whenFreed = (request: SentRelease, ended: (end: TenureEnd) => LockError | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     request.onDone(() => {
       const error = ended(freeingEnd(request));
@@ -52,7 +48,7 @@ export const whenFreed = (
     });
   });
 
-function freeingEnd({ error, reply, doubt }: ScriptRequest<ReleaseReply>): TenureEnd {
+function freeingEnd({ error, reply, doubt }: SentRelease): TenureEnd {
   if (error !== undefined) return failedEnd(error);
   if (reply === 'freed') return FREED;
   // `partly`: this attempt released a part, so no earlier attempt has released the owner.

@@ -10,7 +10,7 @@ import { forgetWhenReleased, HoldRecord, type HoldTerms } from './hold-record.js
 import type { BackgroundRelease } from './left-holds.js';
 import { countOpen, hasCaller, releaseAfterLoss, releaseInBackground, releaseLeft } from './left-holds.js';
 import { Lease, type LeasedTenure } from './lease.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { sendRelease, type LockProtocol, type SentRelease } from '../protocols/lock-protocol.js';
 import { ReleasesInTurn, type ReleasingTenure } from './release-in-turn.js';
 import { failedEnd, isRefused, whenFreed, type FailedEnd, type TenureEnd } from './tenure-end.js';
 import { lossOf, loseHolds, tellLoss, tellReleased } from './tenure-events.js';
@@ -40,7 +40,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   /** Holds that have ended for their callers, but whose release is unknown. The next reply of Redis reports them. */
   #unreported: HoldRecord[] | undefined;
   /** The request that releases the last hold or hands the lock over. */
-  lastRequest: { readonly isWritten: boolean } | undefined;
+  lastRequest: Pick<SentRelease, 'isWritten' | 'whenFlushed'> | undefined;
   /** The release of the last hold has been written, and no caller waits for its reply. */
   isLeaving = false;
   /** The release that continues in the background. */
@@ -219,7 +219,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
 
   #sendRelease(owners: readonly string[], hold: HoldRecord | undefined, deadline: LeaseClockMs): Promise<void> {
     // Send the request first. The client does the rest of its work while Redis runs the release.
-    const request = (this.lastRequest = this.protocol.release(owners, hold?.protocol));
+    const request = (this.lastRequest = sendRelease(this.protocol, owners, hold?.protocol));
     this.services.watchdog.remove(this);
     return whenFreed(request, (end) => this.#settleEnd(end, hold, deadline));
   }

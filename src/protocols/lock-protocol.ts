@@ -1,5 +1,7 @@
 import type { LockedValues } from '../ownership/lock-context.js';
 import type { LockKind } from '../events.js';
+import type { LockError } from '../errors.js';
+import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
 import type {
@@ -66,6 +68,21 @@ export interface WaitQueue {
   refresh(owners: readonly string[]): ScriptRequest<RefreshReply>;
 }
 
+/** A pending release, which may share a request with others. */
+export interface SentRelease {
+  readonly error: LockError | undefined;
+  readonly reply: ReleaseReply | undefined;
+  readonly doubt: Doubt | undefined;
+  /** The request has been written, or no later request of this client for the lock is written before it. */
+  readonly isWritten: boolean;
+  /** Resolves when the request has left this process; with `false` if it does not. `true`: it has left. */
+  whenFlushed(): true | Promise<boolean>;
+  /** Resolves with the release itself, never rejects. */
+  readonly done: Promise<SentRelease>;
+  /** As `done`, without a promise. */
+  onDone(fn: () => void): void;
+}
+
 /** The requests of one kind of lock for one name. The rest of the client treats all kinds alike. */
 export interface LockProtocol {
   /** The name that the caller passed, without the key prefix. */
@@ -125,6 +142,8 @@ export interface LockProtocol {
    * protocol of the released hold. If its owner no longer holds all of its parts, the reply is `partly` or `gone`.
    */
   release(owners: readonly string[], last?: LockProtocol): ScriptRequest<ReleaseReply>;
+  /** As `release()` of one owner, in one request with other owners. Absent for a kind without such a request. */
+  releaseTogether?(owner: string): SentRelease;
   /**
    * Hands the lock to another owner of this client. `ours`: number of subscribers of the channel that belong to this
    * client. If the channel has more subscribers, the script frees the lock for them instead.
@@ -144,3 +163,9 @@ export interface LockProtocol {
   /** The owners among them that a force unlock frees. Absent: all of them. */
   forceableAmong?(fields: readonly string[]): string[];
 }
+
+/** Releases owners that no caller still has: one owner together with others, if the kind can do so. */
+export const sendRelease = (protocol: LockProtocol, owners: readonly string[], last?: LockProtocol): SentRelease =>
+  owners.length === 1 && protocol.releaseTogether !== undefined
+    ? protocol.releaseTogether(owners[0] as string)
+    : protocol.release(owners, last);

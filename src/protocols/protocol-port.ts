@@ -1,5 +1,6 @@
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { RenewalScript } from './lock-protocol.js';
+import type { ReaderReleases } from './reader-releases.js';
 
 /** What the requests of every kind of lock and synchronizer need of the client. */
 export interface ProtocolPort {
@@ -10,6 +11,7 @@ export interface ProtocolPort {
   readonly publish: string;
   /** The group of a key. One script can name several keys if they have the same group. */
   slotGroup(key: string): string | number;
+  readonly readerReleases: ReaderReleases;
   readonly renewals: {
     readonly plain: RenewalScript;
     readonly readWrite: RenewalScript;

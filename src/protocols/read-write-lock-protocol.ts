@@ -5,7 +5,15 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply, OthersReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
 import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
-import type { Side, LockProtocol, RemainingHold, Renewal, RenewalItem, RenewalScript } from './lock-protocol.js';
+import type {
+  Side,
+  LockProtocol,
+  RemainingHold,
+  Renewal,
+  RenewalItem,
+  RenewalScript,
+  SentRelease,
+} from './lock-protocol.js';
 import { isOwner } from './plain-lock-protocol.js';
 import type { ProtocolPort } from './protocol-port.js';
 
@@ -90,6 +98,19 @@ export class ReadProtocol extends SideProtocol {
     return this.port.executor.run(scripts.nestRead, [this.key], [this.base, owner, holdCount, leaseMs]);
   }
 
+  releaseTogether(owner: string): SentRelease {
+    return this.port.readerReleases.release(this, owner);
+  }
+
+  releaseReaders(owners: readonly string[]): ScriptRequest<ReleaseReply[]> {
+    const { executor, publish } = this.port;
+    return executor.run(scripts.releaseReaders, [this.key], [this.base, publish, this.channel, ...owners]);
+  }
+
+  get isReady(): boolean {
+    return this.port.executor.routes.connectionFor(this.key, false)?.ready === true;
+  }
+
   othersWait(ours: OwnSubscribers): ScriptRequest<OthersReply> {
     const { executor, publish } = this.port;
     return executor.run(scripts.othersWait, [this.key], [publish, this.channel, subscribersArg(ours)]);
@@ -119,6 +140,8 @@ export class WriteProtocol extends SideProtocol {
   readonly followsLocally = true;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
+    // A reader that has just ended is released before.
+    this.port.readerReleases.flush(this.key);
     return this.port.executor.run(scripts.acquireWrite, [this.key], [this.fieldOf(owner), leaseMs]);
   }
 

@@ -101,11 +101,22 @@ export class MultiHold extends Hold {
     return this.#released;
   }
 
-  /** @internal The releases of enough members have been written. */
-  protected override leave(released: Promise<void>): boolean {
-    let written = 0;
-    for (const member of this.#members) if (member.leaveAsMember(released)) written += 1;
-    return written >= this.terms.quorum;
+  /** @internal The releases of enough members leave. */
+  protected override leave(released: Promise<void>): boolean | Promise<boolean> {
+    const leaves = this.#members.map((member) => member.leaveAsMember(released));
+    const { quorum } = this.terms;
+    if (leaves.filter((left) => left === true).length >= quorum) return true;
+    if (leaves.filter((left) => left !== false).length < quorum) return false;
+    return new Promise((resolve) => {
+      let [left, open] = [0, leaves.length];
+      for (const each of leaves) {
+        void Promise.resolve(each).then((hasLeft) => {
+          open -= 1;
+          if (hasLeft) left += 1;
+          if (left >= quorum || left + open < quorum) resolve(left >= quorum);
+        });
+      }
+    });
   }
 
   /**

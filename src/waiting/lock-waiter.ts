@@ -6,7 +6,7 @@ import type { MakeHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { CallSite } from '../ownership/call-site.js';
 import type { LockContext } from '../ownership/lock-context.js';
-import type { LockProtocol } from '../protocols/lock-protocol.js';
+import { sendRelease, type LockProtocol } from '../protocols/lock-protocol.js';
 import type { ResolvedOptions } from '../options.js';
 import type { QueueReleases } from '../protocols/queue-releases.js';
 import type { Doubt } from '../redis/requests/doubt.js';
@@ -182,7 +182,8 @@ export class LockWaiter extends Waiter {
     const { services, protocol, owner } = this;
     const { compensations, queueReleases } = services;
     return compensations.add({
-      send: () => (protocol.queue === undefined ? protocol.release([owner]) : queueReleases.release(protocol, owner)),
+      send: () =>
+        protocol.queue === undefined ? sendRelease(protocol, [owner]) : queueReleases.release(protocol, owner),
       notBefore,
       until: latestEnd(services, lastsMs),
     });

@@ -34,6 +34,7 @@ const NAMES: Readonly<Record<string, string>> = {
   [scripts.othersWait.script!.sha]: 'others-wait',
   [scripts.releasePartial.script!.sha]: 'release-partial',
   [scripts.release.script!.sha]: 'release',
+  [scripts.releaseReaders.script!.sha]: 'release',
 };
 
 afterEach(() => closeClients());

@@ -9,6 +9,7 @@ import {
   othersWait,
   release,
   releasePartial,
+  releaseReaders,
   renew,
   renewKey,
 } from '../../src/redis/scripts/read-write-lock.js';
@@ -35,12 +36,12 @@ async function given(bench: ScriptBench, { mode, reads = {}, writes = {}, lease 
   const counts = Object.entries(reads).map(([owner, leases]) => [owner, String(leases.length)]);
   const written = Object.entries(writes).map(([owner, count]) => [`${owner}:write`, String(count)]);
   await admin().hset(bench.name, { mode, ...(Object.fromEntries([...counts, ...written]) as Record<string, string>) });
+  await admin().pexpire(bench.name, lease ?? Math.max(...Object.values(reads).flat()));
   for (const [owner, leases] of Object.entries(reads)) {
     for (const [i, ms] of leases.entries()) {
       if (ms > 0) await admin().set(holdKey(bench, owner, i + 1), '1', 'PX', ms);
     }
   }
-  await admin().pexpire(bench.name, lease ?? Math.max(...Object.values(reads).flat()));
 }
 
 function holding(bench: ScriptBench, { mode, reads = {}, writes = {}, lease }: Holds): Record<string, unknown> {
@@ -299,6 +300,48 @@ describeScript(release, {
       expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a', 'c')).toBe(0);
       await expectHolds(bench, { mode: 'read', reads: { b: [20_000] } });
       expect(await bench.published()).toEqual([]);
+    },
+  },
+});
+
+/** More readers than a script looks at one by one. */
+const crowd = (ms: number): Record<string, number[]> =>
+  Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`c${i}`, [ms + i]]));
+
+describeScript(releaseReaders, {
+  'an array with one integer for each owner: 1 = released; 0 = it has no read hold': {
+    'the last readers free the lock and wake one writer, and each learns what it had': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [30_000, 20_000], b: [10_000] } });
+      const args = [base(bench), 'PUBLISH', channel(bench), 'a', 'x', 'b', 'a:write'];
+      expect(await bench.run(keys(bench), ...args)).toEqual([1, 0, 1, 0]);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual(message(bench, '0'));
+      expect(await bench.run(keys(bench), ...args)).toEqual([0, 0, 0, 0]);
+      expect(await bench.published()).toEqual([]);
+    },
+    'the readers that stay keep their holds, and the lock lasts as long as the longest of them': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [50_000], b: [20_000, 30_000], d: [40_000] } });
+      const args = [base(bench), 'PUBLISH', channel(bench), 'd', 'a'];
+      expect(await bench.run(keys(bench), ...args)).toEqual([1, 1]);
+      await expectHolds(bench, { mode: 'read', reads: { b: [20_000, 30_000] } });
+      expect(await bench.published()).toEqual([]);
+    },
+    'among many readers, the lock lasts as long as the longest hold that stays': async (bench) => {
+      for (const [a, b] of [
+        [20_000, 90_000],
+        [90_000, 20_000],
+      ] as const) {
+        await admin().del(bench.name);
+        await given(bench, { mode: 'read', reads: { ...crowd(30_000), a: [a], b: [b] } });
+        expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toEqual([1]);
+        await expectHolds(bench, { mode: 'read', reads: { ...crowd(30_000), b: [b] } });
+      }
+    },
+    'R16: readers with expired leases do not keep the lock': async (bench) => {
+      await given(bench, { mode: 'read', reads: { a: [50_000], dead: [0] } });
+      expect(await bench.run(keys(bench), base(bench), 'PUBLISH', channel(bench), 'a')).toEqual([1]);
+      expect(await bench.state()).toEqual({});
+      expect(await bench.published()).toEqual(message(bench, '0'));
     },
   },
 });

@@ -14,6 +14,8 @@ export interface CommandPort {
   notAfter(sentAt: MonotonicMs, deadline: MonotonicMs): { text: string; doubtUntil: MonotonicMs };
   /** Writes the command. Exactly one call of `answered` or `failed` follows, possibly after the deadline. */
   send(name: string, args: string[], attempt: Attempt, asking: boolean): void;
+  /** See {@link Transport.whenFlushed}. */
+  whenFlushed(): true | Promise<boolean>;
   /** Resolves when commands can be sent. Rejects at `until`, or when the server rejects the client. */
   whenReady(until: MonotonicMs): Promise<void>;
   /** Updates the estimate of the server clock. */

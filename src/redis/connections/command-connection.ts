@@ -142,6 +142,10 @@ export class CommandConnection implements CommandPort {
     this.#transport.write(name, args, this.#answers, attempt);
   }
 
+  whenFlushed(): true | Promise<boolean> {
+    return this.#transport.whenFlushed();
+  }
+
   readonly #answers: Answers<Attempt> = {
     answered: (attempt, raw) => {
       this.#deadlines.delete(attempt);

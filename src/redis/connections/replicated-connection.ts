@@ -97,6 +97,10 @@ export class ReplicatedConnection implements CommandPort {
     this.#connection.send(name, args, new HeldAttempt(attempt, this.#batch), asking);
   }
 
+  whenFlushed(): true | Promise<boolean> {
+    return this.#connection.whenFlushed();
+  }
+
   retire(): void {
     this.#connection.retire();
   }

@@ -13,6 +13,11 @@ export interface Transport {
   /** Called before the command of an attempt is written. `pending`: number of attempts that wait for a reply. */
   begin(pending: number): void;
   write(name: string, args: string[], answers: Answers<Attempt>, attempt: Attempt): void;
+  /**
+   * Resolves when the operating system has all bytes that were written before; with `false` if the connection closes first.
+   * `true`: it has them already.
+   */
+  whenFlushed(): true | Promise<boolean>;
 }
 
 /** Sends commands as every user of ioredis does. */
@@ -33,5 +38,12 @@ export class PlainTransport implements Transport {
       (raw) => detached(() => answers.answered(attempt, raw)),
       (error: unknown) => detached(() => answers.failed(attempt, error as Error)),
     );
+  }
+
+  whenFlushed(): true | Promise<boolean> {
+    const { stream } = this.#redis;
+    if (stream.writableLength === 0) return !stream.destroyed || Promise.resolve(false);
+    // The callback of an empty write follows the bytes before it, also while the socket is corked.
+    return new Promise((resolve) => stream.write('', (error) => resolve(error == null)));
   }
 }

@@ -45,6 +45,8 @@ export class ScriptRequest<Reply> {
   #phase: 'awaiting' | 'between attempts' | 'settled' = 'between attempts';
   #abandoned = false;
   #written = 0;
+  /** Of the newest attempt that was written. */
+  #connection: CommandPort | undefined;
   #useSource = false;
   /** Number of redirections in reply to the current attempt. */
   #redirections = 0;
@@ -93,6 +95,11 @@ export class ScriptRequest<Reply> {
     return this.#written > 0;
   }
 
+  /** Resolves with `true` when an attempt has left this process, and with `false` if it does not. `true`: it has left. */
+  whenFlushed(): true | Promise<boolean> {
+    return this.#connection?.whenFlushed() ?? Promise.resolve(false);
+  }
+
   /** `undefined`: every attempt is answered, and the effect of the request is known. */
   get doubt(): Doubt | undefined {
     return this.#doubt.isOpen ? this.#doubt : undefined;
@@ -118,6 +125,7 @@ export class ScriptRequest<Reply> {
     const commandArgs = commandArgsOf(operation, keys, args, this.executor.routes, this.#useSource, text);
     if (this.#written === 0) this.firstSentAt = sentAt;
     this.#written += 1;
+    this.#connection = connection;
     this.#phase = 'awaiting';
     this.#doubt.attemptWritten(doubtUntil);
     const command = operation.script === undefined ? operation.name : this.#useSource ? 'eval' : 'evalsha';

@@ -41,6 +41,7 @@ import readWriteLockNestReadSource from '../../../lua/read-write-lock/nest-read.
 import readWriteLockNestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
 import readWriteLockOthersWaitSource from '../../../lua/read-write-lock/others-wait.lua';
 import readWriteLockReleasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
+import readWriteLockReleaseReadersSource from '../../../lua/read-write-lock/release-readers.lua';
 import readWriteLockReleaseSource from '../../../lua/read-write-lock/release.lua';
 import readWriteLockRenewKeySource from '../../../lua/read-write-lock/renew-key.lua';
 import readWriteLockRenewSource from '../../../lua/read-write-lock/renew.lua';
@@ -538,12 +539,26 @@ export const readWriteLockReleasePartial: Script<
 > = {
   name: 'read-write-lock/release-partial',
   source: readWriteLockReleasePartialSource,
-  sha: '992170bf9d11a9ce28a86418f5ede72af8635ee3',
+  sha: 'd67db135f0023ec212955244e39509c02697a5cd',
   notAfter: 'first',
   writtenAt: [
-    [29, 30],
-    [32, 39],
-    [41, 62],
+    [47, 48],
+    [50, 57],
+    [59, 70],
+  ],
+};
+
+export const readWriteLockReleaseReaders: Script<
+  [lock: string],
+  [base: string, publish: string, channel: string, ...owners: string[]]
+> = {
+  name: 'read-write-lock/release-readers',
+  source: readWriteLockReleaseReadersSource,
+  sha: '0a2faa39e6a99eb17a658d3f493b03553a648633',
+  notAfter: undefined,
+  writtenAt: [
+    [44, 45],
+    [47, 56],
   ],
 };
 
@@ -553,11 +568,11 @@ export const readWriteLockRelease: Script<
 > = {
   name: 'read-write-lock/release',
   source: readWriteLockReleaseSource,
-  sha: '6358a4c150512e714456fe2a8fc446841a3f5ed9',
+  sha: 'ff3912c18722754590ebd84f9a125936a47253cc',
   notAfter: undefined,
   writtenAt: [
-    [35, 36],
-    [38, 47],
+    [45, 46],
+    [48, 57],
   ],
 };
 

@@ -7,6 +7,7 @@ import {
   readWriteLockOthersWait,
   readWriteLockRelease,
   readWriteLockReleasePartial,
+  readWriteLockReleaseReaders,
   readWriteLockRenew,
   readWriteLockRenewKey,
 } from './generated.js';
@@ -17,6 +18,7 @@ import {
   replyHeld,
   replyOthers,
   replyRelease,
+  replyReleases,
   replyRenewal,
   replyRenewals,
 } from './replies.js';
@@ -33,6 +35,9 @@ export const nestWrite = bind(readWriteLockNestWrite, { reply: replyHeld });
 export const releasePartial = bind(readWriteLockReleasePartial, { reply: replyHeld });
 
 export const release = bind(readWriteLockRelease, { reply: replyRelease });
+
+/** One reply for each owner. */
+export const releaseReaders = bind(readWriteLockReleaseReaders, { reply: replyReleases });
 
 /** Hands the write lock to the next writer. */
 export const handOff = bind(readWriteLockHandOff, { reply: replyHandOff, isGrant });

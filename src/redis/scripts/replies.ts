@@ -126,6 +126,10 @@ export function replyRelease(raw: unknown): ReleaseReply {
   return replyInt(raw) === 1 ? 'freed' : 'gone';
 }
 
+export function replyReleases(raw: unknown): ReleaseReply[] {
+  return replyInts(raw).map((n) => (n === 1 ? 'freed' : 'gone'));
+}
+
 export function replyGroupRelease(raw: unknown): ReleaseReply {
   const n = replyInt(raw);
   return n === 1 ? 'freed' : n === 2 ? 'partly' : 'gone';

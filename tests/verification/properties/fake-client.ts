@@ -6,6 +6,7 @@ import { createEvents, type EventSource } from '../../../src/events.js';
 import { resolveOptions } from '../../../src/options.js';
 import { PlainLockProtocol, plainRenewal } from '../../../src/protocols/plain-lock-protocol.js';
 import type { ProtocolPort } from '../../../src/protocols/protocol-port.js';
+import { ReaderReleases } from '../../../src/protocols/reader-releases.js';
 import { ScriptExecutor } from '../../../src/redis/requests/script-executor.js';
 import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../../../src/redis/scripts/replies.js';
@@ -74,6 +75,7 @@ export class FakeClient {
       keyPrefix: '',
       publish: 'PUBLISH',
       slotGroup: () => 0,
+      readerReleases: new ReaderReleases(),
       renewals: { plain: this.#renewal, readWrite: this.#renewal, group: this.#renewal },
     };
     return new WatchedLock(port, name, this.watcher);

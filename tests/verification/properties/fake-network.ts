@@ -68,6 +68,7 @@ export class FakeConnection {
         return { text: String(notAfter), doubtUntil: notAfter - ahead + 1 };
       },
       send: (name, words, attempt) => this.#send(name, words, attempt, sender),
+      whenFlushed: () => true,
       whenReady: (until) => this.#whenReady(until),
       lookAtClock: () => Promise.resolve(),
     };

@@ -1,0 +1,80 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { ClientOptions } from '../../src/options.js';
+import { inFlow } from '../support/clients/lock-clients.js';
+import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { elapsed } from '../support/time/elapsed.js';
+
+let server: RedisServer;
+const opened: LockClient[] = [];
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(() => server.stop());
+afterEach(() => Promise.all(opened.splice(0).map((client) => client.close({ releaseHolds: true }))));
+
+function open(options: ClientOptions = {}): LockClient {
+  const client = createClient({ url: server.url, ...options });
+  opened.push(client);
+  return client;
+}
+
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+/** Time, in ms, for which the server ran scripts. */
+async function scriptMs(during: () => Promise<unknown>): Promise<number> {
+  await server.command('CONFIG', 'RESETSTAT');
+  await during();
+  const stats = String(await server.command('INFO', 'commandstats'));
+  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=\d+,usec=(\d+)/g)].reduce(
+    (sum, [, us]) => sum + Number(us) / 1_000,
+    0,
+  );
+}
+
+const READERS = 2_000;
+
+test('2,000 reads that end at once, or each in a turn of its own, take the server less than 250 ms', async () => {
+  const client = open();
+  const read = client.getReadWriteLock('many').readLock();
+  const take = () => Promise.all(Array.from({ length: READERS }, () => inFlow(async () => read.acquire())));
+  for (const each of [(): void => undefined, turn]) {
+    const holds = await take();
+    const took = await scriptMs(async () => {
+      const released: Promise<void>[] = [];
+      for (const hold of holds) {
+        released.push(hold.release());
+        await each();
+      }
+      await Promise.all(released);
+    });
+    expect(await server.keys()).toEqual([]);
+    expect(took).toBeLessThan(250);
+  }
+});
+
+test('nested reads among 1,000 readers end in less than 250 ms of the server', async () => {
+  const read = open().getReadWriteLock('nested').readLock();
+  const holds = await Promise.all(Array.from({ length: 1_000 }, () => inFlow(async () => read.acquire())));
+  const nested = await Promise.all(holds.map((hold) => hold.run(() => read.acquire())));
+  const took = await scriptMs(() => Promise.all(nested.map((hold) => hold.release())));
+  expect(took).toBeLessThan(250);
+  await Promise.all(holds.map((hold) => hold.release()));
+  expect(await server.keys()).toEqual([]);
+});
+
+test('close() releases 3,000 kept reads, and a writer of the same client gets the lock at once', async () => {
+  for (const end of ['close', 'write']) {
+    const client = open({ handOff: { local: 20_000, keep: 20_000, maxTime: 60_000 } });
+    const { name } = client.getLock(`kept:${end}`);
+    const lock = client.getReadWriteLock(name);
+    const holds = await Promise.all(Array.from({ length: 3_000 }, () => inFlow(async () => lock.readLock().acquire())));
+    await Promise.all(holds.map((hold) => hold.release()));
+    expect(await server.command('EXISTS', name)).toBe(1);
+    const began = performance.now();
+    if (end === 'close') await client.close();
+    else await inFlow(() => lock.writeLock().withLock({ waitTime: 10_000 }, () => undefined));
+    expect(elapsed(began)).toBeLessThan(1_500);
+    if (end === 'close') expect(await server.keys()).toEqual([]);
+  }
+});
