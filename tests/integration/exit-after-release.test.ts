@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { test } from '@jest/globals';
 import { runFixture } from '../support/processes/fixture-process.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { until } from '../support/time/until.js';

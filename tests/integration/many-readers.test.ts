@@ -38,7 +38,7 @@ test('2,000 reads that end at once, or each in a turn of its own, take the serve
   const client = open();
   const read = client.getReadWriteLock('many').readLock();
   const take = () => Promise.all(Array.from({ length: READERS }, () => inFlow(async () => read.acquire())));
-  for (const each of [(): void => undefined, turn]) {
+  for (const each of [() => Promise.resolve(), turn]) {
     const holds = await take();
     const took = await scriptMs(async () => {
       const released: Promise<void>[] = [];
