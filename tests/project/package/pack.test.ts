@@ -29,7 +29,7 @@ afterAll(() => pack.remove());
 
 const ROOT_ESM = ['index.mjs', 'client.mjs', 'errors.mjs', 'lock-context.mjs'].map((file) => `dist/${file}`);
 /** Parts of the ESM build that two of its files share. */
-const SHARED = /^dist\/(create-client|lock-context)-[\w-]+\.mjs$/;
+const SHARED = /^dist\/(create-client|errors|lock-context)-[\w-]+\.mjs$/;
 /** The command without its first lines, its page, and what both share. */
 const CLI = /^dist\/(run|ui|words)-[\w-]+\.mjs$/;
 const ofSubpath = (name: string): string[] =>
@@ -60,8 +60,8 @@ test('the package has both builds with their types and the licences, and no unus
 
 test('subpaths do not make the root larger, and each of them is small', () => {
   const names = Object.keys(SUBPATHS);
-  expect(bytesOf(rootEsm())).toBeLessThan(466_000);
-  expect(bytesOf(['dist/index.cjs'])).toBeLessThan(473_000);
+  expect(bytesOf(rootEsm())).toBeLessThan(520_000);
+  expect(bytesOf(['dist/index.cjs'])).toBeLessThan(530_000);
   // The inspector has its page in each of the two files.
   const most = (name: string): number => (name === 'inspector' ? 2 * (55_000 + 60_000) : 60_000);
   const large = names.filter((name) => bytesOf([`dist/${name}.mjs`, `dist/${name}.cjs`]) > most(name));
