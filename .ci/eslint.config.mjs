@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import tseslint from 'typescript-eslint';
 
 export default defineConfig(
-  { ignores: ['dist/', 'site/', 'node_modules/', '**/fixtures/**'] },
+  { ignores: ['dist/', 'site/', '.tmp/', 'node_modules/', '**/fixtures/**'] },
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {

@@ -1,7 +1,7 @@
 import { build, type Plugin } from 'esbuild';
 import { Redis } from 'ioredis';
-import { readFileSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { readFileSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { Session, type Profiler } from 'node:inspector/promises';
 import { SourceMap } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -29,6 +29,7 @@ const WAIT_MS = 5_000;
 
 const [url, root = fileURLToPath(new URL('../../..', import.meta.url))] = process.argv.slice(2) as [string, string?];
 const bundle = join(root, '.tmp', 'walks', `${process.pid}.mjs`);
+process.once('exit', () => rmSync(bundle, { force: true }));
 
 const scripts: Plugin = {
   name: 'lua',
@@ -225,4 +226,3 @@ console.log(JSON.stringify(report));
 await client.close();
 await proxy.close();
 admin.disconnect();
-await rm(bundle);
