@@ -14,15 +14,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
  */
 const { scriptText } = createRequire(import.meta.url)('./lua/script-text.cjs');
 
-/** The build runs this file from another folder, where `script-text.cjs` would not find the folder of the scripts. */
-const included = (/** @type {string} */ file) => readFileSync(join(root, 'lua', file), 'utf8');
-
 const scripts = {
   name: 'lua',
   /** @param {string} id */
   load: (id) =>
     id.endsWith('.lua')
-      ? { code: `export default ${JSON.stringify(scriptText(readFileSync(id, 'utf8'), included))};`, moduleType: 'js' }
+      ? { code: `export default ${JSON.stringify(scriptText(readFileSync(id, 'utf8')))};`, moduleType: 'js' }
       : null,
 };
 

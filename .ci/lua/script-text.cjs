@@ -2,8 +2,7 @@
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
-/** The scripts of npm run in the root. tsdown loads this file as a part of its configuration, which is in another folder. */
-const SCRIPTS = join(process.cwd(), 'lua');
+const SCRIPTS = join(__dirname, '..', '..', 'lua');
 /** A line that stands for the text of a file below `lua/lib`. It names the variable that the file defines, if any. */
 const INCLUDE = /^( *)-- include: (.*?)(?: \(defines (\w+)\))?\n/gm;
 
@@ -31,10 +30,9 @@ const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--[^\n]*/g;
  * both use this, so a script has one address.
  *
  * @param {string} source
- * @param {(file: string) => string} [read]
  */
-exports.scriptText = (source, read) => {
-  const whole = exports.withIncludes(source, read);
+exports.scriptText = (source) => {
+  const whole = exports.withIncludes(source);
   // A long string or comment may span lines; no script needs one.
   if (/\[=*\[/.test(whole)) throw new Error('a script has a long bracket, which this cannot read');
   const code = whole.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));

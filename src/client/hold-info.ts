@@ -34,7 +34,7 @@ export function* tenuresOf(lines: WaitLines): Iterable<Tenure> {
 }
 
 /** @internal The tenures of a client with an open hold. Reports the losses that are due. */
-export function heldTenures({ clock, lines }: Pick<Mechanisms, 'clock' | 'lines'>): Tenure[] {
+function heldTenures({ clock, lines }: Pick<Mechanisms, 'clock' | 'lines'>): Tenure[] {
   const tenures = [...tenuresOf(lines)];
   const now = clock.now();
   for (const tenure of tenures) tenure.lease.check(now);
