@@ -56,9 +56,11 @@ export class Overview {
     private readonly wiring: Wiring,
     pace: Pace,
   ) {
-    const { client, executor, port } = wiring;
+    const { client, executor, lines, port } = wiring;
     const { clientId, keyPrefix } = port;
-    this.#inspecting = { client, clientId, keyPrefix, executor, servers: this.#servers(pace), pace, most: MOST };
+    const idleChannels = (): ReadonlySet<string> => lines.idleChannels();
+    const servers = this.#servers(pace);
+    this.#inspecting = { client, clientId, keyPrefix, executor, servers, idleChannels, pace, most: MOST };
   }
 
   get clientName(): string {

@@ -35,8 +35,9 @@ export interface InspectOptions {
 export interface ListEntry extends Omit<Inspection, 'owners'> {
   readonly owners: readonly ListedOwner[];
   /**
-   * Number of clients with calls that wait. A client counts once, however many of its calls wait, and for up to
-   * 0.6 s after the last of them, because it keeps its subscription for a moment. Of a fair lock: the length of its queue. `undefined` if Redis refuses the command.
+   * Number of clients with calls that wait. A client counts once, however many of its calls wait. Another client counts
+   * for up to 0.6 s after the last of them, because it keeps its subscription for a moment. Of a fair lock: the length of
+   * its queue. `undefined` if Redis refuses the command.
    */
   readonly waiters: number | undefined;
 }
@@ -59,6 +60,8 @@ export interface Inspecting {
   readonly keyPrefix: string;
   readonly executor: ScriptExecutor;
   readonly servers: Servers;
+  /** Channels that the own client is still subscribed to although none of its calls waits. */
+  readonly idleChannels: () => ReadonlySet<string>;
   /** Called before each command, also by `servers`. */
   readonly pace?: Pace;
   /** Number of owners, waiters and permits that are read of each name. Absent: all. */
@@ -83,7 +86,7 @@ export async function describeName(inspecting: Inspecting, name: string): Promis
   const found = await inspectName(inspecting, name);
   const server = inspecting.servers.of(inspecting.keyPrefix + name);
   if (server === undefined) return withoutProcesses(found);
-  const [entry] = await complete(server, inspecting.keyPrefix, [{ found }]);
+  const [entry] = await complete(inspecting, server, [{ found }]);
   return entry ?? withoutProcesses(found);
 }
 
@@ -125,7 +128,7 @@ export async function describe(
   names: readonly string[],
   isKnown: (name: string) => boolean,
 ): Promise<ReadEntry[]> {
-  const { clientId, keyPrefix, most } = inspecting;
+  const { clientId, most } = inspecting;
   const replies = await read(inspecting, server, names);
   const found = names.flatMap((name, at) => {
     const reply = replies[at];
@@ -134,8 +137,8 @@ export async function describe(
     return { found: inspection, ...(most !== undefined && { counts: countsOf(inspection, reply) }) };
   });
   const entries = await complete(
+    inspecting,
     server,
-    keyPrefix,
     found.filter((each) => isInUse(each.found)),
   );
   return entries.filter(({ name, kind, waiters = 0 }) => kind !== 'counter' || waiters > 0 || isKnown(name));
@@ -151,13 +154,13 @@ function countsOf({ kind, owners }: Inspection, { content, sizes }: InspectReply
 
 /** Adds the processes of the owners and the waiters. */
 async function complete(
+  inspecting: Inspecting,
   server: Server,
-  keyPrefix: string,
   inspected: readonly { readonly found: Inspection; readonly counts?: ReadEntry['counts'] }[],
 ): Promise<ReadEntry[]> {
   if (inspected.length === 0) return [];
   const all = inspected.map(({ found }) => found);
-  const [clients, waiters] = await Promise.all([server.clients(), waitersOf(server, keyPrefix, all)]);
+  const [clients, waiters] = await Promise.all([server.clients(), waitersOf(inspecting, server, all)]);
   return inspected.map(({ found, counts }, at) => ({
     ...found,
     owners: found.owners.map((owner) => ({ ...owner, process: clients.get(clientIdOf(owner.owner)) })),
@@ -192,16 +195,18 @@ async function read(
   }
 }
 
-/** For each inspection the number of subscribers of its channels. */
+/** For each inspection the number of clients that wait: the subscribers of its channels, without the own client if it is idle. */
 async function waitersOf(
+  { keyPrefix, idleChannels }: Inspecting,
   server: Server,
-  keyPrefix: string,
   found: readonly Inspection[],
 ): Promise<readonly number[] | undefined> {
   const channels = found.map((inspection) => channelsOf(inspection, keyPrefix + inspection.name));
   const counts = await server.subscribers(channels.flat()).catch(ifRefused(undefined));
+  const idle = idleChannels();
   let at = 0;
-  return counts && channels.map((own) => own.reduce((sum) => sum + (counts[at++] ?? 0), 0));
+  const waiting = (channel: string): number => Math.max(0, (counts?.[at++] ?? 0) - (idle.has(channel) ? 1 : 0));
+  return counts && channels.map((own) => own.reduce((sum, channel) => sum + waiting(channel), 0));
 }
 
 function channelsOf({ kind }: Inspection, key: string): string[] {

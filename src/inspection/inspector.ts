@@ -30,9 +30,16 @@ export class Inspector {
   readonly #inspecting: Inspecting;
 
   constructor(private readonly services: InspectorServices) {
-    const { client, port, topology } = services;
+    const { client, lines, port, topology } = services;
     const { clientId, executor, keyPrefix } = port;
-    this.#inspecting = { client, clientId, keyPrefix, executor, servers: new Servers(executor, topology) };
+    this.#inspecting = {
+      client,
+      clientId,
+      keyPrefix,
+      executor,
+      servers: new Servers(executor, topology),
+      idleChannels: () => lines.idleChannels(),
+    };
   }
 
   async inspect(name: string, options: InspectOptions = {}): Promise<Inspection | ListEntry> {

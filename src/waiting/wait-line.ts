@@ -81,6 +81,11 @@ export class WaitLine implements GrantingLine {
     this.#failures = new FailedTries(services, this, line, this.#schedule);
   }
 
+  /** The channel that its waiters listen to. */
+  get channel(): string {
+    return this.#wakeUps.channel;
+  }
+
   /** Created on first use: the line of a lock never needs it. */
   get shared(): SharedGrants {
     return (this.#sharedGrants ??= new SharedGrants(this.services, this.#line, this.#schedule, this.#wakeUps, this));

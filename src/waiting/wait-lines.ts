@@ -122,6 +122,14 @@ export class WaitLines implements LineRegistry {
     yield* this.#own;
   }
 
+  /** Channels that this client is still subscribed to although none of its calls waits. */
+  idleChannels(): ReadonlySet<string> {
+    const idle = new Set<string>();
+    for (const line of this) if (line.isSubscribed && line.waiterCount === 0) idle.add(line.channel);
+    for (const line of this) if (line.waiterCount > 0) idle.delete(line.channel);
+    return idle;
+  }
+
   attend(line: WaitLine, attended: boolean): void {
     if (attended === this.#attended.has(line)) return;
     if (attended) this.#attended.add(line);

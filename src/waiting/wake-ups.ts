@@ -19,7 +19,7 @@ export class WakeUps implements ChannelListener {
 
   constructor(
     private readonly source: ChannelSource,
-    private channel: string,
+    private current: string,
     private readonly line: LocalLine,
     private readonly schedule: RetrySchedule,
     private readonly host: WokenLine,
@@ -30,26 +30,30 @@ export class WakeUps implements ChannelListener {
   }
 
   get isConfirmed(): boolean {
-    return this.source.isConfirmed(this.channel);
+    return this.source.isConfirmed(this.current);
   }
 
   begin(): void {
     this.#isSubscribed = true;
-    this.source.want(this.channel, this);
+    this.source.want(this.current, this);
   }
 
   end(): void {
     this.#isSubscribed = false;
-    this.source.forget(this.channel, this);
+    this.source.forget(this.current, this);
+  }
+
+  get channel(): string {
+    return this.current;
   }
 
   isAt(channel: string): boolean {
-    return channel === this.channel;
+    return channel === this.current;
   }
 
   /** From now on, Redis announces the turn of the line's only waiter on `channel`. */
   moveTo(channel: string): void {
-    this.channel = channel;
+    this.current = channel;
   }
 
   /**

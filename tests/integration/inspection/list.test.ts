@@ -105,6 +105,18 @@ test('the waiters of other clients are counted: each client once, and each place
   await permits;
 });
 
+test('a client does not count itself after its last waiting call, although it keeps its subscription for a moment', async () => {
+  const [holder, client] = [await openClient(), await openClient()];
+  const name = freshName();
+  const hold = await holdElsewhere(holder.getLock(name));
+  const waiting = inFlow(() => client.getLock(name).acquire({ waitTime: 5_000 }));
+  await until(async () => (await listed(client)).get(name)?.waiters === 1, 'the call waits');
+  await hold.release();
+  const next = await waiting;
+  expect((await listed(client)).get(name)?.waiters).toBe(0);
+  await next.release();
+});
+
 test('keys of the user are not listed, and are not read whole', async () => {
   const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`field:${at}`, 'x']));
   await admin().hset(freshName('own'), { name: 'alice', mode: 'dark', 'a:b:lock_count': '1' });
