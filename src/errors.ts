@@ -1,4 +1,3 @@
-import { keepNames } from './summary.js';
 import { quoted, shortened, visible } from './visible.js';
 
 /** The stable `code` of each error class. Match errors by code or by class, never by message. */
@@ -22,6 +21,12 @@ export type LockErrorCode =
 
 /** Base class of every error that the package throws itself. An error of your own code is never wrapped in one. */
 export abstract class LockError extends Error {
+  /**
+   * Written out in each class: a minifier shortens the name of a class.
+   *
+   * @internal
+   */
+  static override readonly name: string = 'LockError';
   abstract readonly code: LockErrorCode;
   constructor(message: string, options?: ErrorOptions) {
     // A message may contain what a user or a server chose.
@@ -40,6 +45,8 @@ export abstract class LockError extends Error {
  * `false` and `tryAcquire` with `null` or `false` instead of throwing this error.
  */
 export class LockTimeoutError extends LockError {
+  /** @internal */
+  static override readonly name = 'LockTimeoutError';
   readonly code = 'ERR_LOCK_TIMEOUT';
   constructor(
     readonly lockName: string,
@@ -56,6 +63,8 @@ export class LockTimeoutError extends LockError {
  * that this process has, if there is one, and what to do instead.
  */
 export class NotOwnerError extends LockError {
+  /** @internal */
+  static override readonly name = 'NotOwnerError';
   readonly code = 'ERR_LOCK_NOT_OWNER';
   constructor(
     readonly lockName: string,
@@ -79,6 +88,8 @@ export type LossReason = 'expired' | 'gone' | 'forced';
  * been exclusive.
  */
 export class LockLostError extends LockError {
+  /** @internal */
+  static override readonly name = 'LockLostError';
   readonly code = 'ERR_LOCK_LOST';
   /**
    * The value that the body of `withLock` or `withPermit` returned, if it had ended when the client noticed the loss.
@@ -106,6 +117,8 @@ const LOSSES: Record<LossReason, string> = {
  * nothing.
  */
 export class LockAbortedError extends LockError {
+  /** @internal */
+  static override readonly name = 'LockAbortedError';
   readonly code = 'ERR_LOCK_ABORTED';
   constructor(
     readonly lockName: string,
@@ -122,6 +135,8 @@ export class LockAbortedError extends LockError {
  * - `outcome: 'unknown'`: the command may have run. The client releases in the background what the command acquired.
  */
 export class RedisUnavailableError extends LockError {
+  /** @internal */
+  static override readonly name = 'RedisUnavailableError';
   readonly code = 'ERR_LOCK_REDIS_UNAVAILABLE';
   constructor(
     message: string,
@@ -145,6 +160,8 @@ function rootOf(cause: unknown): string {
 
 /** The client was closed before or during the call. */
 export class ClientClosedError extends LockError {
+  /** @internal */
+  static override readonly name = 'ClientClosedError';
   readonly code = 'ERR_LOCK_CLIENT_CLOSED';
   /**
    * The value that the body of `withLock`, `withPermits` or `withPermit` returned, if the client was closed while it
@@ -159,6 +176,8 @@ export class ClientClosedError extends LockError {
 
 /** An argument or option has a wrong type or value. The client sent no command. */
 export class InvalidArgumentError extends LockError {
+  /** @internal */
+  static override readonly name = 'InvalidArgumentError';
   readonly code = 'ERR_LOCK_INVALID_ARGUMENT';
   constructor(
     /** Path of the argument or option, such as `leaseTime` or `handOff.maxTime`. */
@@ -188,6 +207,8 @@ function shown(value: unknown): string {
  * nothing. A rejected release continues in the background.
  */
 export class RefusedError extends LockError {
+  /** @internal */
+  static override readonly name = 'RefusedError';
   readonly code = 'ERR_LOCK_REFUSED';
   constructor(
     message: string,
@@ -204,6 +225,8 @@ export class RefusedError extends LockError {
  * background.
  */
 export class NotReplicatedError extends LockError {
+  /** @internal */
+  static override readonly name = 'NotReplicatedError';
   readonly code = 'ERR_LOCK_NOT_REPLICATED';
   constructor(
     readonly acks: number,
@@ -220,6 +243,8 @@ export class NotReplicatedError extends LockError {
  * `withLock`, `acquire` with `release`, and `{ context }` work.
  */
 export class UnsupportedRuntimeError extends LockError {
+  /** @internal */
+  static override readonly name = 'UnsupportedRuntimeError';
   readonly code = 'ERR_LOCK_UNSUPPORTED_RUNTIME';
   constructor(method: string) {
     super(
@@ -231,6 +256,8 @@ export class UnsupportedRuntimeError extends LockError {
 
 /** Two acquisitions of one lock were in flight under one `LockContext`. The second one acquired nothing. */
 export class ConcurrentContextError extends LockError {
+  /** @internal */
+  static override readonly name = 'ConcurrentContextError';
   readonly code = 'ERR_LOCK_CONCURRENT_CONTEXT';
   constructor(
     readonly lockName: string,
@@ -249,6 +276,8 @@ export class ConcurrentContextError extends LockError {
  *   locks; the two halves of a read-write lock; group multi-locks of one group.
  */
 export class LockUpgradeError extends LockError {
+  /** @internal */
+  static override readonly name = 'LockUpgradeError';
   readonly code = 'ERR_LOCK_UPGRADE';
   constructor(
     readonly lockName: string,
@@ -260,6 +289,8 @@ export class LockUpgradeError extends LockError {
 
 /** The owner of a non-reentrant lock tried to acquire the lock again. The existing hold is unchanged. */
 export class NonReentrantError extends LockError {
+  /** @internal */
+  static override readonly name = 'NonReentrantError';
   readonly code = 'ERR_LOCK_NON_REENTRANT';
   constructor(readonly lockName: string) {
     super(
@@ -283,6 +314,8 @@ export interface MemberFailure {
  * `LockLostError`, and this error is its `cause`.
  */
 export class MultiUnlockError extends LockError {
+  /** @internal */
+  static override readonly name = 'MultiUnlockError';
   readonly code = 'ERR_LOCK_MULTI_UNLOCK';
   constructor(
     readonly lockName: string,
@@ -315,6 +348,8 @@ export interface ServerResult {
  * lease was left. The client released every grant. `results` has one entry for each server.
  */
 export class NoQuorumError extends LockError {
+  /** @internal */
+  static override readonly name = 'NoQuorumError';
   readonly code = 'ERR_LOCK_NO_QUORUM';
   constructor(
     readonly lockName: string,
@@ -339,6 +374,8 @@ const STOP = 'stop its work, because another caller may have the permit';
  * have it. None of the given permits was released or changed.
  */
 export class UnknownPermitError extends LockError {
+  /** @internal */
+  static override readonly name = 'UnknownPermitError';
   readonly code = 'ERR_LOCK_UNKNOWN_PERMIT';
   constructor(
     readonly lockName: string,
@@ -352,23 +389,3 @@ export class UnknownPermitError extends LockError {
     );
   }
 }
-
-keepNames({
-  ClientClosedError,
-  ConcurrentContextError,
-  InvalidArgumentError,
-  LockAbortedError,
-  LockError,
-  LockLostError,
-  LockTimeoutError,
-  LockUpgradeError,
-  MultiUnlockError,
-  NoQuorumError,
-  NonReentrantError,
-  NotOwnerError,
-  NotReplicatedError,
-  RedisUnavailableError,
-  RefusedError,
-  UnknownPermitError,
-  UnsupportedRuntimeError,
-});

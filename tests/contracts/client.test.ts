@@ -69,7 +69,7 @@ describe('createClient()', () => {
       [{}, 'url', /unless redis is given/],
       [{ url, redis: new Redis({ lazyConnect: true }) }, 'redis', /absent where url is given/],
       [{ url, redis: new Redis({ lazyConnect: true, password: secret }) }, 'redis', /absent where url is given/],
-      [{ redis: { host: 'localhost', password: secret } }, 'redis', /a connection of ioredis, .*, not an object/],
+      [{ redis: { password: secret } }, 'redis', /a connection of ioredis, .*, not an object/],
       [{ url: new URL(`redis://me:${secret}@host`) }, 'url', /a string that begins/],
       [{ url: `redis://me:p#${secret}@host` }, 'url', /percent-encoded/],
       [{ url: `redis://me:50%${secret}@host` }, 'url', /percent-encoded/],
