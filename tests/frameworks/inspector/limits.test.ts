@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { createHook } from 'node:async_hooks';
+import { Hash } from 'node:crypto';
 import type { LockClient } from '../../../src/client/create-client.js';
 import type { EventSource } from '../../../src/events.js';
 import type { Hello } from '../../../src/integrations/inspector/messages.js';
@@ -8,7 +9,7 @@ import { EventStream } from '../../../src/integrations/inspector/live/event-stre
 import { Hub } from '../../../src/integrations/inspector/live/hub.js';
 import { EVENTS } from '../../../src/integrations/inspector/live/timeline.js';
 import { readView } from '../../../src/integrations/inspector/live/view.js';
-import { closeClients, holdElsewhere, openClient, openProxy } from '../../support/clients/lock-clients.js';
+import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../../support/clients/lock-clients.js';
 import { OpenPage } from '../../support/http/event-stream.js';
 import { closeServers, serve } from '../../support/http/http-server.js';
 import { admin, freshName, leavesKeys } from '../../support/redis.js';
@@ -68,6 +69,39 @@ describe('more names than the server lists', () => {
     page.close();
     search.close();
   });
+});
+
+test('own holds beyond the listing are known by their ids, and pages with unknown ids hash no name more often', async () => {
+  const client = await openClient();
+  const names = Array.from({ length: 50 }, () => freshName());
+  const holds = [];
+  for (const name of names) holds.push(await inFlow(() => client.getLock(name).acquire()));
+  const base = await serveEvents(client, { maxNames: 1 });
+  const page = await OpenPage.open(base);
+  await page.shows((shown) => shown.last('summary')?.isTruncated === true, 'the first listing');
+  await page.shows((shown) => shown.last('own')?.holds.length === 50, 'the own holds');
+  const { id, name } = page.last('own')!.holds.find((hold) => !page.rows.has(hold.name))!;
+  const one = await OpenPage.open(base, `?id=${id}`);
+  await one.shows((shown) => shown.last('selected')?.row.owners.length === 1, 'the own hold');
+  expect(one.last('selected')).toMatchObject({ asked: id, row: { id, name } });
+  one.close();
+  const queries = Array.from({ length: 10 }, (_, at) => `?id=${`${at}`.padEnd(22, 'A')}`);
+  const unknown = await Promise.all(queries.map((query) => OpenPage.open(base, query)));
+  for (const each of unknown) await each.shows((shown) => shown.last('selected')?.row.name === '', 'an unknown id');
+  const hashing = jest.spyOn(Hash.prototype, 'update');
+  try {
+    const startedAt = performance.now();
+    await until(() => performance.now() - startedAt > 2_500, 'ten updates');
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const own = new Set<unknown>(names);
+    const perName = hashing.mock.calls.filter(([text]) => own.has(text)).length / names.length;
+    // Once a second for the list of own holds, whatever the pages ask for.
+    expect(perName).toBeLessThanOrEqual(2 * (seconds + 1));
+  } finally {
+    hashing.mockRestore();
+  }
+  for (const open of [page, ...unknown]) open.close();
+  for (const hold of holds) await hold.release();
 });
 
 test('a stream without news gets a comment, so that no proxy closes it', async () => {

@@ -1,29 +1,35 @@
 import type { LockClient } from '../../../index.js';
-import type { Own, OwnHold, OwnStats, OwnWait, ProcessView, WaitEdge } from '../contract/messages.js';
+import type { Named, Own, OwnHold, OwnStats, OwnWait, ProcessView, WaitEdge } from '../contract/messages.js';
 import { cut, namedOf } from './named.js';
 import type { Overview } from './overview.js';
 import type { Table, TableRow } from './table.js';
 
 /** Number of own holds, and of own waits, that a page shows. */
-export const MAX_OWN = 100;
+const MAX_OWN = 100;
 const MAX_EDGES = 200;
 /** The most bytes of a line of code. */
 const MAX_SITE = 300;
 /** Number of owners that an edge names. */
 const MAX_HOLDERS = 3;
 
-/** What the client holds and waits for. */
-export function ownOf(client: LockClient, overview: Overview): Own {
+/** What the client holds and waits for. `names` gets the whole names by their ids, in place of those that it has. */
+export function ownOf(client: LockClient, overview: Overview, names: Map<string, string>): Own {
   const [holds, waits] = [overview.holds(MAX_OWN), overview.waits(MAX_OWN)];
+  names.clear();
+  const note = (name: string): Named => {
+    const named = namedOf(name);
+    names.set(named.id, name);
+    return named;
+  };
   return {
     holds: holds.first.map(({ lockName, kind, owner, holdCount, age, remaining, isRenewed, callSite }): OwnHold => ({
-      ...namedOf(lockName),
+      ...note(lockName),
       ...{ kind, owner, holdCount, age, isRenewed, callSite: siteOf(callSite) },
       remaining: Math.round(remaining),
     })),
     holdCount: holds.count,
     waits: waits.first.map(({ lockName, kind, age, callSite }): OwnWait => ({
-      ...namedOf(lockName),
+      ...note(lockName),
       ...{ kind: kind ?? 'permits or latch', callSite: siteOf(callSite) },
       age: Math.round(age),
     })),
@@ -51,16 +57,11 @@ function statsOf(client: LockClient): OwnStats {
 export function waitEdges(table: Table, overview: Overview, process: ProcessView): WaitEdge[] {
   const waits = overview.waits(MAX_EDGES).first;
   const own = new Set(waits.map(({ lockName }) => lockName));
-  const edges = waits.map(({ lockName, age, callSite, owner }): WaitEdge => ({
-    ...namedOf(lockName),
-    waiter: 'this client',
-    count: 1,
-    owner: owner ?? null,
-    process,
-    callSite: siteOf(callSite),
-    age: Math.round(age),
-    ...holdersOf(table.get(lockName)),
-  }));
+  const edges = waits.map(({ lockName, age, callSite, owner }): WaitEdge => {
+    const named = namedOf(lockName);
+    const wait = { owner: owner ?? null, process, callSite: siteOf(callSite), age: Math.round(age) };
+    return { ...named, waiter: 'this client', count: 1, ...wait, ...holdersOf(table.byId(named.id)) };
+  });
   for (const found of table) {
     if (edges.length >= MAX_EDGES) break;
     if ((found.row.waiters ?? 0) > 0) edges.push(...othersOf(found, own.has(found.name)));

@@ -5,7 +5,6 @@ import { Budget } from './budget.js';
 import { Contention } from './contention.js';
 import { cut, idOf } from './named.js';
 import type { Entry, Overview } from './overview.js';
-import { MAX_OWN } from './own.js';
 import { Problems } from './problems.js';
 import { MAX_CHARACTERS, MAX_NAMES, Table, type TableRow } from './table.js';
 import { EVENTS, Timeline } from './timeline.js';
@@ -35,6 +34,8 @@ export class Session {
   readonly contention = new Contention();
   readonly problems = new Problems();
   readonly overview: Overview;
+  /** The whole names of the own holds and waits that the pages show, by their ids. A listing may not have found them. */
+  readonly ownById = new Map<string, string>();
   doctor: Doctor = { at: null, findings: [] };
   listed: Pick<Summary, 'isTruncated' | 'listedAt' | 'listedIn'> = {
     isTruncated: false,
@@ -87,7 +88,7 @@ export class Session {
 
   /** The whole name with an id that a page shows. */
   nameOf(id: string): string | undefined {
-    return this.#namesById.get(id) ?? this.table.byId(id)?.name ?? this.#ownNames().find((name) => idOf(name) === id);
+    return this.#namesById.get(id) ?? this.table.byId(id)?.name ?? this.ownById.get(id);
   }
 
   /** The name that a view selects. `undefined`: none, or the id is not known. */
@@ -181,12 +182,6 @@ export class Session {
   async #examine(): Promise<void> {
     const findings = await this.overview.examine((commands) => this.#budget.take(commands));
     this.doctor = { at: Date.now(), findings: findings.slice(0, MAX_FINDINGS).map(shownFinding) };
-  }
-
-  /** Names that the page shows before a listing has found them. */
-  #ownNames(): string[] {
-    const [holds, waits] = [this.overview.holds(MAX_OWN), this.overview.waits(MAX_OWN)];
-    return [...holds.first, ...waits.first].map(({ lockName }) => lockName);
   }
 
   async #read(names: readonly string[]): Promise<ReadonlyMap<string, Entry | null>> {

@@ -44,8 +44,8 @@ export class SharedPayloads {
   readonly waits: Payload;
   readonly contended: Payload;
 
-  constructor(client: LockClient, { overview, table, process, contention }: Session) {
-    this.own = new Payload((): Own => ownOf(client, overview), ['age', 'remaining']);
+  constructor(client: LockClient, { overview, ownById, table, process, contention }: Session) {
+    this.own = new Payload((): Own => ownOf(client, overview, ownById), ['age', 'remaining']);
     this.waits = new Payload((): readonly WaitEdge[] => waitEdges(table, overview, process), ['age']);
     this.contended = new Payload((): readonly Contended[] => contention.most(table), ['waitedForMs']);
   }
