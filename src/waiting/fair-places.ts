@@ -1,5 +1,5 @@
 import type { LeaseClock, Timer } from '../clock.js';
-import { RedisUnavailableError, type LockError } from '../errors.js';
+import type { LockError } from '../errors.js';
 import { LightSet } from '../light-set.js';
 import type { WaitQueue } from '../protocols/lock-protocol.js';
 import type { LongWaits } from '../diagnostics/long-wait.js';
@@ -105,7 +105,7 @@ export class FairPlaces {
     const asked = [...this.#waiters.values()];
     const { error, reply } = await this.queue.refresh(asked.map(({ waiter }) => waiter.owner)).done;
     this.#refreshing = false;
-    for (const { turn } of asked) turn.refreshed(error instanceof RedisUnavailableError ? error : undefined);
+    for (const { turn } of asked) turn.refreshed(error);
     for (const at of reply?.toTry ?? []) {
       const told = asked[at];
       if (told !== undefined && this.#waiters.has(told.waiter)) told.turn.wake();

@@ -13,7 +13,7 @@
  * pending. tests/verification/model/Waiting.tla models both files.
  */
 import type { LeaseClockMs } from '../clock.js';
-import { ClientClosedError, LockTimeoutError, RedisUnavailableError, type LockError } from '../errors.js';
+import { ClientClosedError, LockTimeoutError, type LockError } from '../errors.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { WakeUps } from './wake-ups.js';
 import { FailedTries } from './failed-tries.js';
@@ -157,18 +157,27 @@ export class WaitLine implements GrantingLine {
     const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
     if (waiter.isBusy || this.#isInformed(waiter)) return this.leave(waiter, busy);
     this.#line.remove(waiter);
-    // The reply to a try for more permits would say nothing about this call.
-    if ([...this.#trying].some(({ permits }) => permits <= waiter.permits)) this.#undecided.add(waiter);
-    else this.#try(waiter);
-    waiter.settleLater(busy);
+    this.#settleByReply(waiter, busy);
     queueMicrotask(() => this.step());
     this.#scheduleRemoval();
   }
 
-  /** Whether the client knows from Redis, since the call came, that the lock is busy, or why it cannot know. */
+  /** The reply to a pending try settles the call. Without such a try, the call sends one. */
+  #settleByReply(waiter: Waiter, busy: LockError): void {
+    // The reply to a try for more permits would say nothing about this call.
+    if ([...this.#trying].some(({ permits }) => permits <= waiter.permits)) this.#undecided.add(waiter);
+    else this.#try(waiter);
+    waiter.settleLater(busy);
+  }
+
+  /**
+   * Whether the client knows from Redis that the lock is busy, or why it cannot know. A TTL from before the call counts
+   * only if another client has the lock: the head then parks for no longer than that TTL.
+   */
   #isInformed({ newsAtJoin }: Waiter): boolean {
-    const { news, unavailable } = this.#line;
-    return news > newsAtJoin || this.#schedule.isTtlKnown || (this.#schedule.isPaused && unavailable !== undefined);
+    const { news, unavailable, holders } = this.#line;
+    const { isTtlKnown, isPaused } = this.#schedule;
+    return news > newsAtJoin || (isTtlKnown && holders.size === 0) || (isPaused && unavailable !== undefined);
   }
 
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
@@ -257,19 +266,28 @@ export class WaitLine implements GrantingLine {
       if (!serves(this.services, waiter)) waiter.leave(new ClientClosedError());
       waiter.tried();
       const { error } = sent.request;
-      this.#line.settled(isProbe || error instanceof RedisUnavailableError ? error : undefined);
+      // The client does not repeat a try that its waiter no longer needs. Its failure says nothing about Redis.
+      const isNews = error === undefined || (waiter.wantsGrant && waiter.state !== 'granted');
+      if (isNews) this.#line.settled(error);
       this.#tried(waiter, sent);
       waiter.onTryOver();
-      if (this.#undecided.size > 0) this.#settleUndecided();
+      if (this.#undecided.size > 0) this.#settleUndecided(isNews);
       this.changed();
     });
   }
 
-  /** A reply has said whether the lock is busy, or the try has failed: `Waiter.reject()` knows which. */
-  #settleUndecided(): void {
+  /**
+   * `isNews`: a reply has said whether the lock is busy, or the try has failed. `Waiter.reject()` knows which. Otherwise
+   * the calls need another try.
+   */
+  #settleUndecided(isNews: boolean): void {
     for (const waiter of [...this.#undecided]) {
-      this.#undecided.delete(waiter);
-      waiter.reject(waiter.reason as LockError);
+      if (!this.#undecided.delete(waiter)) continue;
+      const busy = waiter.reason as LockError;
+      // close() rejects the waiters of the line. These calls are not among them.
+      if (!serves(this.services, waiter)) waiter.reject(new ClientClosedError());
+      else if (isNews) waiter.reject(busy);
+      else this.#settleByReply(waiter, busy);
     }
   }
 

@@ -311,6 +311,24 @@ test('R32: close() releases what a pending call acquires, and no call in the lin
   }
 });
 
+test.each<[string, (client: LockClient, name: string, waitTime: number) => Promise<unknown>]>([
+  ['lock', (client, name, waitTime) => client.getLock(name).tryLock(waitTime)],
+  ['semaphore', (client, name, waitTime) => client.getSemaphore(name).tryAcquire(1, waitTime)],
+])('R32: a call for a %s whose time has passed before the first reply does not report it busy', async (_, call) => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
+  const name = freshName();
+  const held = proxy.holdReply({ contains: name });
+  const calls = [5_000, 20].map((waitTime) => outcome(inFlow(() => call(client, name, waitTime))));
+  await held.executed;
+  await pause(PARKED_MS);
+  const closing = client.close();
+  held.lift();
+  expect(await Promise.all(calls)).toEqual(calls.map(() => 'ERR_LOCK_CLIENT_CLOSED'));
+  await closing;
+  expect(await admin().exists(name)).toBe(0);
+});
+
 test('R32: close() completes a release that had failed before', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url, commandTimeout: 300 });

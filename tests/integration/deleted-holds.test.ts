@@ -2,9 +2,18 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Hold } from '../../src/holding/hold.js';
 import type { Lock } from '../../src/locks/lock.js';
-import { closeClients, holdElsewhere, inFlow, openClient, outcome } from '../support/clients/lock-clients.js';
+import {
+  closeClients,
+  holdElsewhere,
+  inFlow,
+  openClient,
+  openProxy,
+  outcome,
+  pause,
+} from '../support/clients/lock-clients.js';
 import { admin, freshName } from '../support/redis.js';
 import { elapsed } from '../support/time/elapsed.js';
+import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /*
@@ -48,6 +57,29 @@ describe.each(Object.keys(KINDS))('after a hold of a %s is gone', (kind) => {
     await admin().del(`redisson_lock_token:{${lock.name}}`); // a fenced lock keeps its counter
   });
 });
+
+test.each(Object.keys(KINDS).filter((kind) => kind !== 'spin lock'))(
+  'a call for a %s gets it, although the call before it in line has found it busy',
+  async (kind) => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const lock = KINDS[kind]!(client, freshName());
+    const hold = await holdElsewhere(lock, LEASE_MS);
+    const sent = proxy.log.length;
+    const first = inFlow(() => lock.acquire());
+    const isAnswered = (): boolean =>
+      proxy.log.slice(sent).some(({ args, answeredAt }) => args.includes(lock.name) && answeredAt !== undefined);
+    await until(isAnswered, 'the first call has found it busy');
+    await pause(QUIET_MS);
+    await lose(lock);
+    const second = await inFlow(() => lock.tryAcquire({ waitTime: 300 }));
+    expect(second).not.toBeNull();
+    await second?.release();
+    await (await first).release();
+    expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+    await admin().del(`redisson_lock_token:{${lock.name}}`); // a fenced lock keeps its counter
+  },
+);
 
 test('a spin lock that a call of the client waits for is noticed to be free at the next poll', async () => {
   const client = await openClient();

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
+import * as fairScripts from '../../src/redis/scripts/fair-lock.js';
 import {
   closeClients,
   holdElsewhere,
@@ -7,9 +8,11 @@ import {
   openClient,
   openProxy,
   outcome,
+  pause,
 } from '../support/clients/lock-clients.js';
-import { freshName } from '../support/redis.js';
+import { admin, freshName } from '../support/redis.js';
 import { freePort } from '../support/servers/free-port.js';
+import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 /* A call with a time limit reports a busy lock only if Redis has said so. */
@@ -18,6 +21,7 @@ afterEach(() => closeClients());
 
 const COMMAND_MS = 600;
 const UNAVAILABLE = 'ERR_LOCK_REDIS_UNAVAILABLE';
+const REFUSED = 'ERR_LOCK_REFUSED';
 
 type Call = (client: LockClient, name: string, waitTime: number) => Promise<unknown>;
 
@@ -79,4 +83,83 @@ test('a call reports a busy lock again as soon as Redis has replied', async () =
   await hold.release();
   expect(await waiting).toBe(true);
   await client.close({ releaseHolds: true });
+});
+
+test('no call reports a busy lock while Redis refuses the tries', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
+  proxy.holdReply({ contains: 'refused', times: Infinity }, 100);
+  const outcomesOf = async (kind: string): Promise<unknown[]> => {
+    const name = freshName('refused');
+    // A list: no primitive reads or writes one under its own name.
+    await admin().rpush(name, 'of the user');
+    // One time limit ends before the first reply, and one while the next try is pending.
+    const calls = [5_000, 20, 150, 0].map((waitTime) => outcome(inFlow(() => CALLS[kind]!(client, name, waitTime))));
+    const outcomes = await Promise.all(calls);
+    await admin().del(name);
+    return outcomes;
+  };
+  // A latch only asks whether its key exists.
+  const kinds = Object.keys(CALLS).filter((kind) => !kind.endsWith('latch'));
+  const outcomes = await Promise.all(kinds.map(async (kind) => [kind, await outcomesOf(kind)] as const));
+  const expected = kinds.map((kind) => [kind, Array(4).fill(REFUSED)]);
+  expect(Object.fromEntries(outcomes)).toEqual(Object.fromEntries(expected));
+});
+
+test('a fair call whose place Redis refuses to refresh does not report a busy lock', async () => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url, fairWaiterTimeout: 1_000 });
+  const other = await openClient();
+  const lock = client.getFairLock(freshName());
+  const hold = await holdElsewhere(other.getFairLock(lock.name));
+  const refused = proxy.answer({ sha: fairScripts.refresh.script!.sha, times: Infinity }, '-NOPERM no permissions\r\n');
+  expect(await outcome(inFlow(() => lock.tryLock(800)))).toBe(REFUSED);
+  expect(refused.count).toBeGreaterThan(0);
+  await hold.release();
+});
+
+type AbortableCall = (client: LockClient, name: string, waitTime: number, signal?: AbortSignal) => Promise<unknown>;
+
+const ABORTABLE: Record<string, AbortableCall> = {
+  'a lock': (client, name, waitTime, signal) => client.getLock(name).tryLock({ waitTime, signal }),
+  'a fenced lock': (client, name, waitTime, signal) => client.getFencedLock(name).tryLock({ waitTime, signal }),
+  'a read lock': (client, name, waitTime, signal) =>
+    client.getReadWriteLock(name).readLock().tryLock({ waitTime, signal }),
+  'a write lock': (client, name, waitTime, signal) =>
+    client.getReadWriteLock(name).writeLock().tryLock({ waitTime, signal }),
+  'a semaphore': (client, name, waitTime, signal) => client.getSemaphore(name).tryAcquire(1, waitTime, { signal }),
+  'a latch': (client, name, waitTime, signal) => client.getCountDownLatch(name).await(waitTime, { signal }),
+};
+
+test.each(Object.entries(ABORTABLE))('%s: a call that is aborted fails no other call', async (kind, call) => {
+  const { proxy, url } = await openProxy();
+  const client = await openClient({ url });
+  const other = await openClient();
+  const name = freshName();
+  const { writeLock, latch } = {
+    writeLock: other.getReadWriteLock(name).writeLock(),
+    latch: other.getCountDownLatch(name),
+  };
+  const hold = kind.endsWith('lock')
+    ? await holdElsewhere(
+        kind === 'a lock' ? other.getLock(name) : kind === 'a fenced lock' ? other.getFencedLock(name) : writeLock,
+      )
+    : undefined;
+  if (kind === 'a latch') await latch.trySetCount(1);
+  // The client does not send the source of the script once the call is aborted.
+  await admin().script('FLUSH');
+  const held = proxy.holdReply({ contains: name });
+  const controller = new AbortController();
+  const aborted = outcome(inFlow(() => call(client, name, 5_000, controller.signal)));
+  const others = [20, 50, 150, 500].map((waitTime) =>
+    inFlow(() => call(client, name, waitTime)).catch((error: unknown) => error),
+  );
+  await held.executed;
+  await pause(QUIET_MS);
+  controller.abort();
+  held.lift();
+  expect(await aborted).toBe('ERR_LOCK_ABORTED');
+  expect(await Promise.all(others)).toEqual(others.map(() => false));
+  await hold?.release();
+  await admin().del(name, `redisson_lock_token:{${name}}`);
 });

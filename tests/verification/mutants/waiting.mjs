@@ -200,9 +200,30 @@ export const WAITING = [
   without(
     'R18: a look that fails and says so when the time is up',
     entry,
-    'isProbe || error instanceof RedisUnavailableError',
-    '!isProbe && error instanceof RedisUnavailableError',
+    'if (isNews) this.#line.settled(error);',
+    'if (isNews) this.#line.settled(isProbe ? undefined : error);',
     SUBSCRIPTIONS,
+  ),
+  without(
+    'a call that does not fail because another call has aborted',
+    entry,
+    '(waiter.wantsGrant && waiter.state',
+    '(true && waiter.state',
+    'tests/integration/outage-outcomes',
+  ),
+  without(
+    'R32: a call whose time has passed, and that learns of close()',
+    entry,
+    'if (!serves(this.services, waiter)) waiter.reject(new ClientClosedError());\n      else if',
+    'if',
+    'tests/integration/closing',
+  ),
+  without(
+    'a call that does not take the news of an earlier call for its own',
+    entry,
+    'isTtlKnown && holders.size === 0',
+    'isTtlKnown',
+    'tests/integration/deleted-holds',
   ),
   without(
     'R18: a head that learns of its disconnection',
