@@ -9,6 +9,7 @@ import {
   checkDatabase,
   fromIoredisOptions,
   fromUrl,
+  hasServers,
   isOfIoredis,
   type IoredisOptions,
   type IovalkeyConnection,
@@ -78,8 +79,9 @@ function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
     throw new InvalidArgumentError('redis', 'absent where url is given', withoutCredentials(redis));
   }
   if (redis !== undefined) {
-    const given = isOfIoredis(redis) ? redis : (fromIoredisOptions(redis) ?? fromNodeRedis(redis));
-    if (given === undefined) throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
+    const given = isOfIoredis(redis) ? redis : fromOptions(redis);
+    if (given === undefined || !hasServers(given))
+      throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
     checkDatabase(given);
     return given;
   }
@@ -87,6 +89,16 @@ function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
     throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', withoutCredentials(url));
   }
   return fromUrl(url);
+}
+
+/** For some options ioredis throws errors of its own, such as for an empty list of sentinels. */
+function fromOptions(given: unknown): UserConnection | undefined {
+  try {
+    return fromIoredisOptions(given) ?? fromNodeRedis(given);
+  } catch (error) {
+    if (error instanceof InvalidArgumentError) throw error;
+    return undefined;
+  }
 }
 
 /** Hides credentials, since errors end up in logs with their fields. */

@@ -135,6 +135,14 @@ describe('a value that is not an ioredis connection is refused, and the error sa
     ['an empty object', () => ({})],
     ['a url that is no text, beside options of ioredis', () => ({ url: 1, host: 'geheim' })],
     ['a function', () => Redis],
+    ['sentinels that are no list', () => ({ name: 'm', sentinels: 'geheim' })],
+    ['sentinels that are no list, beside a url', () => ({ name: 'm', sentinels: 'geheim', url: 'redis://a' })],
+    ['no sentinels', () => ({ name: 'm', sentinels: [], password: 'geheim' })],
+    ['a sentinel that is null', () => ({ name: 'm', sentinels: [null], password: 'geheim' })],
+    ['no sentinels of the package redis', () => ({ name: 'm', sentinelRootNodes: [] })],
+    ['a sentinel of the package redis that is null', () => ({ name: 'm', sentinelRootNodes: [null] })],
+    ['a node of the package redis that is null', () => ({ rootNodes: [null], defaults: { password: 'geheim' } })],
+    ['no nodes of the package redis', () => ({ rootNodes: [], defaults: { password: 'geheim' } })],
   ])('%s', (_, make) => {
     const error = refusal({ redis: make() });
     expect(error).toMatchObject({

@@ -78,7 +78,9 @@ describe('the lock works', () => {
     stops.push(() => tls.stop());
     const { port, ca } = tls;
     await expectExclusion(given({ host: '127.0.0.1', port, tls: { ca } }));
-    const trusting = create({ url: `rediss://127.0.0.1:${port}`, commandTimeout: 600 });
+    const url = `rediss://127.0.0.1:${port}`;
+    await expectExclusion({ redis: { url, tls: { ca } } }); // as in BullMQ
+    const trusting = create({ url, commandTimeout: 600 });
     expect(await outcome(trusting.ready())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
   });
 

@@ -38,7 +38,7 @@ export function sourceOf(ask: CredentialsFunction, clock: Clock): CredentialsSou
       };
       const answer = async (use: (login: Login) => Promise<void> | void): Promise<void> => {
         const askedAt = clock.monotonic();
-        const credentials = checked(await detached(ask));
+        const credentials = checked(await inTime(Promise.resolve(detached(ask)), clock));
         if (!over) await use(credentials);
         const { expiresIn } = credentials;
         if (expiresIn !== undefined) askIn(askedAt + 0.8 * expiresIn - clock.monotonic());
@@ -66,6 +66,15 @@ export function sourceOf(ask: CredentialsFunction, clock: Clock): CredentialsSou
       };
     },
   };
+}
+
+/** Rejects when the answer takes too long. */
+function inTime<T>(answer: Promise<T>, clock: Clock): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = (): void => reject(new Error(`no answer within ${CREDENTIALS_MS} ms`));
+    const timer = clock.setTimer(CREDENTIALS_MS, late);
+    answer.finally(() => timer.cancel()).then(resolve, reject);
+  });
 }
 
 function checked(given: Credentials | undefined): Credentials {
@@ -119,28 +128,20 @@ export function askBeforeConnect(redis: Redis, source: CredentialsSource, clock:
     if (redis.mode === 'subscriber') redis.disconnect(true);
     else if (login.password) await authenticate(redis, login.username, login.password);
   };
-  /** Resolves in time, or when the connection is closed for good. */
-  const ask = (): Promise<Lent> =>
-    new Promise((resolve, reject) => {
-      let over = false;
-      const end = (act: () => void): void => {
-        over = true;
-        timer.cancel();
-        closed = undefined;
-        act();
-      };
-      const timer = clock.setTimer(CREDENTIALS_MS, () =>
-        end(() => reject(new Error(`no answer within ${CREDENTIALS_MS} ms`))),
+  /** Settles in time, or when the connection is closed for good. */
+  const ask = async (): Promise<Lent> => {
+    const lending = source.lend(renew, (cause) => failed('the credentials could not be renewed', cause));
+    const closing = new Promise<never>((_, reject) => (closed = reject));
+    try {
+      return await inTime(Promise.race([lending, closing]), clock);
+    } catch (error) {
+      void lending.then(
+        (late) => late.stop(),
+        () => undefined,
       );
-      const fail = (error: Error): void => end(() => reject(error));
-      closed = fail;
-      source
-        .lend(renew, (cause) => failed('the credentials could not be renewed', cause))
-        .then(
-          (answer) => (over ? answer.stop() : end(() => resolve(answer))),
-          (error: unknown) => fail(error as Error),
-        );
-    });
+      throw error;
+    }
+  };
   const start = async (): Promise<void> => {
     giveBack();
     try {

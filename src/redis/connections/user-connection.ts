@@ -67,10 +67,13 @@ export function fromIoredisOptions(given: unknown): Redis | undefined {
   const has = (keys: readonly string[]): boolean =>
     keys.some((key) => (given as Record<string, unknown>)[key] !== undefined);
   if (!has(OF_IOREDIS) || has(OF_OTHERS)) return undefined;
-  const { url, ...options } = given as { url?: unknown };
+  const { url, ...options } = given as { url?: unknown } & Pick<IoredisOptions, 'tls'>;
   if (url === undefined) return new Redis({ ...options, lazyConnect: true });
   if (typeof url !== 'string') return undefined;
-  return new Redis({ ...options, ...namedIn(url), lazyConnect: true });
+  const named = namedIn(url);
+  // The address says only that TLS is on.
+  const tls = named.tls !== undefined && options.tls ? { tls: options.tls } : {};
+  return new Redis({ ...options, ...named, ...tls, lazyConnect: true });
 }
 
 /** What an address names, and nothing that it leaves to other options. */
@@ -114,6 +117,13 @@ export function isOfIoredis(value: unknown): value is UserConnection {
   const { isCluster, duplicate, sendCommand, options, connector, startupNodes } = value as Record<string, unknown>;
   if (typeof duplicate !== 'function' || typeof sendCommand !== 'function' || typeof options !== 'object') return false;
   return isCluster === true ? Array.isArray(startupNodes) : isCluster === false && typeof connector === 'object';
+}
+
+/** Whether a list of sentinels or nodes is one. ioredis accepts anything there, and fails later. */
+export function hasServers(given: UserConnection): boolean {
+  const { startupNodes, options } = given as unknown as { startupNodes: unknown; options: { sentinels?: unknown } };
+  const list = given.isCluster ? startupNodes : (options.sentinels ?? undefined);
+  return list === undefined || (Array.isArray(list) && list.length > 0 && list.every(Boolean));
 }
 
 /**
