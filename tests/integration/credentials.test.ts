@@ -42,6 +42,10 @@ async function connectionsOf(client: LockClient): Promise<Map<string, string>> {
   return new Map(own.map((line) => [/\bid=(\d+)/.exec(line)![1]!, /\buser=(\S+)/.exec(line)![1]!]));
 }
 
+function throwIt(error: Error): never {
+  throw error;
+}
+
 /** A section, and one that waits for a message. */
 async function use(client: LockClient): Promise<void> {
   const lock = client.getLock(freshName());
@@ -258,5 +262,60 @@ describe('a credentialsProvider of the package redis', () => {
     await until(() => rejected.length === 1, 'the provider learns that the server rejects its password');
     await client.close();
     expect(listeners.size).toBe(0);
+  });
+
+  test('that tells a change before it answers is believed: the change is newer', async () => {
+    const client = open(
+      given({
+        type: 'streaming-credentials-provider',
+        subscribe: async ({ onNext }: { onNext(next: object): void }) => {
+          onNext({ username: user, password: 'first' });
+          return [{ username: user, password: 'outdated' }, { dispose: () => undefined }];
+        },
+        onReAuthenticationError: () => undefined,
+      }),
+    );
+    await client.ready();
+    await use(client);
+  });
+
+  test.each([
+    ['throws', (error: Error): void => void throwIt(error)],
+    ['rejects', (error: Error): unknown => Promise.reject(error)],
+  ])('that %s when it is told an error or is disposed of, is an error of the connection', async (_, fail) => {
+    type Listener = { onNext(next: object): void };
+    const listeners: Listener[] = [];
+    const client = open(
+      given({
+        type: 'streaming-credentials-provider',
+        subscribe: async (listener: Listener) => {
+          listeners.push(listener);
+          return [{ username: user, password: 'first' }, { dispose: () => fail(new Error('in dispose')) }];
+        },
+        onReAuthenticationError: () => fail(new Error('in onReAuthenticationError')),
+      }),
+    );
+    const causes: string[] = [];
+    client.events.on('connectionError', ({ cause }) => causes.push(String((cause as Error).cause)));
+    await client.ready();
+    listeners[0]!.onNext({ username: user, password: 'mistaken' });
+    await until(() => causes.includes('Error: in onReAuthenticationError'), 'the error is reported');
+    await cut();
+    await until(() => causes.includes('Error: in dispose'), 'the error is reported');
+    await use(client);
+    await client.close();
+  });
+
+  test('that answers with nothing is an error of the connection', async () => {
+    const subscribe = async (): Promise<unknown> => [undefined, { dispose: () => undefined }];
+    const type = 'streaming-credentials-provider';
+    const client = open({
+      ...given({ type, subscribe, onReAuthenticationError: () => undefined }),
+      commandTimeout: 300,
+    });
+    const errors: unknown[] = [];
+    client.events.on('connectionError', ({ cause }) => errors.push(cause));
+    await expect(client.ready()).rejects.toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE' });
+    expect(String(errors[0])).toContain('there are no credentials for the connection');
   });
 });

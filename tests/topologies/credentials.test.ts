@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { Cluster, Redis } from 'ioredis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import { inFlow } from '../support/clients/lock-clients.js';
 import { RedisCluster } from '../support/servers/cluster.js';
@@ -38,6 +39,48 @@ const setups: Record<string, () => Promise<Setup>> = {
     return { servers: cluster.servers, connection: () => cluster.connection() };
   },
 };
+
+test.each<[string, (login: object) => Promise<{ servers: readonly RedisServer[]; redis: Redis | Cluster }>]>([
+  [
+    'Sentinel',
+    async (login) => {
+      const setup = await SentinelSetup.start({ replicas: 1, sentinels: 1, server });
+      stops.push(() => setup.stop());
+      return { servers: setup.servers, redis: setup.connection(login) };
+    },
+  ],
+  [
+    'a cluster',
+    async (login) => {
+      const cluster = await RedisCluster.start({ replicas: 0, server });
+      stops.push(() => cluster.stop());
+      return { servers: cluster.servers, redis: cluster.connection({}, login) };
+    },
+  ],
+])(
+  '%s: a changed password in the options of a given connection is used for each new connection',
+  async (_, start) => {
+    const { servers, redis } = await start({ username: USER, password: 'word-0' });
+    const client = createClient({ redis });
+    clients.push(client);
+    const use = async (): Promise<void> => {
+      // Names of several slots, so that each node of a cluster has some.
+      for (const name of ['a', 'b', 'c', 'd', 'e', 'f'])
+        expect(await client.getLock(name).withLock({ waitTime: 20_000 }, () => name)).toBe(name);
+    };
+    await use();
+    const options = redis.isCluster ? (redis as Cluster).options.redisOptions! : (redis as Redis).options;
+    options.password = 'word-1';
+    for (const each of servers) {
+      await each.command('ACL', 'SETUSER', USER, 'resetpass', '>word-1');
+      await each.command('CLIENT', 'KILL', 'USER', USER);
+    }
+    await use();
+    for (const each of redis.isCluster ? servers : servers.slice(0, 1))
+      expect(String(await each.command('CLIENT', 'LIST'))).toContain(`user=${USER}`);
+  },
+  60_000,
+);
 
 test.each(Object.keys(setups))(
   '%s: passwords are changed under load, and no call fails',

@@ -12,6 +12,7 @@ type Login = Pick<{ [K in keyof Credentials]?: Credentials[K] | undefined }, 'us
 
 /** The credentials of one connection, from before it is opened until it closes. */
 interface Lent {
+  /** The newest ones. */
   readonly login: Login;
   /** Ends the watch for newer ones. */
   stop(): void;
@@ -146,7 +147,9 @@ export function askBeforeConnect(redis: Redis, source: CredentialsSource, clock:
     giveBack();
     try {
       lent = await ask();
+      use(lent.login);
     } catch (cause) {
+      giveBack();
       if (isClosed) throw cause;
       const error = failed('there are no credentials for the connection', cause);
       // As ioredis does when it cannot connect. `keepTrying` then tries again.
@@ -154,7 +157,6 @@ export function askBeforeConnect(redis: Redis, source: CredentialsSource, clock:
       redis.emit('end');
       throw error;
     }
-    use(lent.login);
     if (!isClosed) return open();
     giveBack();
     throw new Error('Connection is closed.');

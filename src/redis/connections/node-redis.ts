@@ -106,13 +106,24 @@ export function sourceOfProvider(connection: UserConnection, clock: Clock): Cred
     return sourceOf(async () => ({ password: '', ...defined(await provider.credentials()) }), clock);
   return {
     async lend(renew, failed) {
+      let newest: NodeRedisCredentials | undefined;
+      // The provider may throw, or reject although its type says otherwise.
+      const tell = (act: () => void): void => void Promise.resolve().then(act).catch(failed);
       const onError = (error: Error): void => {
         failed(error);
-        provider.onReAuthenticationError(error);
+        tell(() => provider.onReAuthenticationError(error));
       };
-      const onNext = (next: NodeRedisCredentials): void => void renew(next).catch(onError);
-      const [login, subscription] = await provider.subscribe({ onNext, onError });
-      return { login, stop: () => subscription.dispose() };
+      const onNext = (next: NodeRedisCredentials): void => {
+        newest = next;
+        void renew(next).catch(onError);
+      };
+      const [first, subscription] = await provider.subscribe({ onNext, onError });
+      return {
+        get login() {
+          return newest ?? first;
+        },
+        stop: () => tell(() => subscription.dispose()),
+      };
     },
   };
 }
