@@ -10,9 +10,14 @@ import { AFTER_LEASE_MS } from '../timing.js';
 
 /** The line of one waiter in a Redis queue, as the refreshes and the other lines of the client use it. */
 export interface QueuedTurn {
+  /** The waiter, while a hand-over to it is pending. The client keeps its line until then. */
+  readonly successors: LightSet<LockWaiter>;
   /** Makes the waiter try. */
   wake(): void;
-  /** The hand-over to the waiter gave it nothing. Makes the line step, because a message may have come meanwhile. */
+  /**
+   * The hand-over to the waiter gave it nothing. Makes the line step, because a message may have come meanwhile. If the
+   * waiter has left, the client removes the line.
+   */
   resume(): void;
   /** A refresh of the place has settled. `unavailable`: why it failed. */
   refreshed(unavailable?: LockError): void;

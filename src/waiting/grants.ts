@@ -3,7 +3,7 @@
  * successor. If the waiter has left before its grant, the lock goes on to the next one. A message grants nothing, because
  * all databases of a server share its channels. shared-grants.ts grants permits and latches.
  */
-import { NotReplicatedError, type LockError } from '../errors.js';
+import { ClientClosedError, NotReplicatedError, type LockError } from '../errors.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HandOffReply } from '../redis/scripts/replies.js';
 import type { OwnSubscribers } from '../redis/scripts/script.js';
@@ -15,6 +15,7 @@ import type { FollowingCall, KeptLocks, KeptTimes } from './hand-overs/kept-lock
 import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
 import { streakOf } from './hand-overs/reader-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
+import { serves, type ServingClient } from '../holding/innermost-hold.js';
 import { KeptTogether, type MayBeKept } from '../holding/kept-together.js';
 import { LightSet } from '../light-set.js';
 import type { LocalLine } from './line.js';
@@ -24,21 +25,19 @@ import type { RetrySchedule } from './retry-schedule.js';
 import { failedEnd, type TenureEnd } from '../holding/tenure-end.js';
 import { tellAcquired } from '../holding/tenure-events.js';
 import type { Ended, TenureHost } from '../holding/tenure-host.js';
-import { Tenure, type TenureServices } from '../holding/tenure.js';
+import { Tenure } from '../holding/tenure.js';
 import { YIELD_AFTER_MESSAGE_MS } from '../timing.js';
 import type { QueuedTurn } from './fair-places.js';
 import { LockWaiter, type Grant } from './lock-waiter.js';
 import type { Try } from './waiter.js';
 
 /** The services that the grants of one client share. */
-export interface GrantServices {
+export interface GrantServices extends ServingClient {
   readonly clock: LeaseClock;
   readonly options: { readonly commandTimeout: number; readonly handOff: ResolvedOptions['handOff'] };
-  readonly tenures: TenureServices;
   readonly compensations: Compensations;
   readonly localHandOvers: LocalHandOvers;
   readonly kept: KeptLocks<LockWaiter>;
-  readonly client: { readonly closed: boolean; readonly draining: boolean };
   newOwner(): string;
 }
 
@@ -102,6 +101,8 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.schedule.granted();
     // A granted reader lets all other readers of the line try at once.
     this.schedule.next = this.concurrent ? 'all' : 'head';
+    // A waiter that has left the line is not among those that close() rejects.
+    if (!serves(this.services, waiter)) waiter.settleLater(new ClientClosedError());
     if (!waiter.wantsGrant) {
       tenure.releaseUnclaimed(terms.leaseMs);
       waiter.addDoubt(request?.doubt);
@@ -143,15 +144,16 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
       return { kind: 'handed' };
     const ours = othersFirst || this.#streak.pastFairShare() ? this.#ownSubscribers(waiter.protocol) : 'not counted';
     waiter.receive();
-    this.successors.add(waiter);
     // A waiter in a Redis queue has a line of its own. It may leave the queue before the reply.
     const turn = this.line.queue?.turnOf(waiter);
+    const { successors } = turn ?? this;
+    successors.add(waiter);
     const { jumped } = clock;
     const sent = waiter.protocol.handOff(tenure.owner, waiter.owner, waiter.requestedMs, ours);
     tenure.lastRequest = sent;
     const request = await sent.done;
     waiter.received();
-    this.successors.delete(waiter);
+    successors.delete(waiter);
     const { reply } = request;
     const sentAt = clock.at(request.firstSentAt, jumped);
     const now = clock.now();
@@ -297,6 +299,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
       return reply.kind === 'freed' ? { kind: 'freed' } : { kind: 'gone', doubt };
     }
     turn.wake();
+    turn.resume();
     if (error === undefined || error instanceof NotReplicatedError) return { kind: 'handed late' };
     return { ...failedEnd(doubt === undefined ? error : releaseGoesOn(error)), doubtUntil: doubt?.until ?? 0 };
   }

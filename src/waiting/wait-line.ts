@@ -371,7 +371,7 @@ export class WaitLine implements GrantingLine {
   }
 
   #notifyIdle(): void {
-    if (this.#onIdle === undefined || this.#trying.size > 0 || this.#handsPermitsOver) return;
+    if (this.#onIdle === undefined || this.hasPending) return;
     for (const tenure of this.holders) if (tenure.isReleasing) return;
     this.#onIdle();
   }

@@ -154,10 +154,13 @@ export abstract class Waiter extends LimitedWait {
     else this.reject(reason);
   }
 
-  /** The waiter gives up, and the reply to a pending request settles the call. */
+  /**
+   * The waiter gives up, and the reply to a pending request settles the call. A call whose time limit has passed can still
+   * be granted, so a later reason replaces its timeout.
+   */
   settleLater(reason: LockError): void {
     this.unwatch();
-    this.#reason ??= reason;
+    if (this.#reason === undefined || this.#reason instanceof LockTimeoutError) this.#reason = reason;
     this.#become('leaving');
   }
 

@@ -11,6 +11,7 @@ import {
   openClient,
   openProxy,
   outcome,
+  pause,
 } from '../support/clients/lock-clients.js';
 import { Published } from '../support/clients/published.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
@@ -18,6 +19,8 @@ import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
 const DEADLINE_MS = 600;
+/** Time for which a call waits. A hand-over to the call begins before. */
+const WAIT_MS = 1_000;
 const [ACQUIRE, HAND_OFF, RELEASE] = [acquire, handOff, release].map(({ script }) => script!.sha) as [
   string,
   string,
@@ -52,12 +55,17 @@ interface Waiting {
   readonly holds: Promise<Hold>[];
 }
 
+interface WaitOptions {
+  readonly signal?: AbortSignal;
+  readonly waitTime?: number;
+}
+
 /** Calls that wait for the lock in this order. Each is parked: its place is taken, and its subscription stands. */
-async function waiting({ name }: Stage, clients: readonly LockClient[], signal?: AbortSignal): Promise<Waiting> {
+async function waiting({ name }: Stage, clients: readonly LockClient[], first: WaitOptions = {}): Promise<Waiting> {
   const order: number[] = [];
   const holds: Promise<Hold>[] = [];
   for (const [number, client] of clients.entries()) {
-    const hold = inFlow(async () => client.getFairLock(name).acquire(number === 0 && signal ? { signal } : {}));
+    const hold = inFlow(async () => client.getFairLock(name).acquire(number === 0 ? first : {}));
     void hold.then(
       () => order.push(number),
       () => undefined,
@@ -203,7 +211,7 @@ test('a waiter that leaves during the hand-over gives the lock to the next waite
   const on = await stage();
   const { client, other, hold, proxy, name } = on;
   const controller = new AbortController();
-  const { order, holds } = await waiting(on, [client, client, other], controller.signal);
+  const { order, holds } = await waiting(on, [client, client, other], { signal: controller.signal });
   const held = proxy.holdReply({ sha: HAND_OFF });
   const released = hold.release();
   await held.executed;
@@ -214,5 +222,36 @@ test('a waiter that leaves during the hand-over gives the lock to the next waite
   expect(await left).toBe('ERR_LOCK_ABORTED');
   await releaseAll(holds.slice(1));
   expect(order).toEqual([1, 2]);
+  await nothingLeft(name);
+});
+
+test('the client knows the hold of a call whose wait time passed during the hand-over to it', async () => {
+  const on = await stage({ commandTimeout: 10 * WAIT_MS });
+  const { client, hold, proxy, name } = on;
+  const { holds } = await waiting(on, [client], { waitTime: WAIT_MS });
+  const held = proxy.holdReply({ sha: HAND_OFF });
+  const released = hold.release();
+  await held.executed;
+  await pause(WAIT_MS);
+  held.lift();
+  await released;
+  const { owner } = await holds[0]!;
+  expect(client.holds()).toMatchObject([{ lockName: name, owner }]);
+  expect(await client.close({ releaseHolds: true })).toMatchObject({ drained: false, holds: [{ owner }] });
+  await nothingLeft(name);
+});
+
+test('nothing is left of a call whose wait time passed during a hand-over that is never answered', async () => {
+  const on = await stage({ commandTimeout: WAIT_MS + DEADLINE_MS });
+  const { client, hold, proxy, name } = on;
+  const { holds } = await waiting(on, [client], { waitTime: WAIT_MS });
+  const channel = fairChannel(name, (await queue(name))[0]!);
+  const broken = proxy.swallow({ sha: HAND_OFF, times: Infinity });
+  expect(await outcome(hold.release())).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  expect(broken.count).toBeGreaterThan(0);
+  broken.lift();
+  expect(await outcome(holds[0]!)).toBe('ERR_LOCK_TIMEOUT');
+  await until(async () => (await admin().pubsub('NUMSUB', channel))[1] === 0, 'it is no longer subscribed');
+  expect(client.holds()).toEqual([]);
   await nothingLeft(name);
 });

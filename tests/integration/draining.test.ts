@@ -1,15 +1,20 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
+import type { CloseOptions } from '../../src/client/closing.js';
 import { ClientClosedError } from '../../src/errors.js';
-import { acquire, release } from '../../src/redis/scripts/lock.js';
+import type { Lock } from '../../src/locks/lock.js';
+import * as fair from '../../src/redis/scripts/fair-lock.js';
+import { acquire, handOff, release } from '../../src/redis/scripts/lock.js';
 import { lockContext, LockContext } from '../../src/ownership/lock-context.js';
 import {
+  answered,
   closeClients,
   holdElsewhere,
   inFlow,
   openClient,
   openProxy,
   outcome,
+  pause,
   TestClock,
 } from '../support/clients/lock-clients.js';
 import { admin, freshName } from '../support/redis.js';
@@ -20,6 +25,9 @@ afterEach(() => closeClients());
 /** Longer than any test lasts: a drain that ends by its time limit fails the test. */
 const LONG_MS = 60_000;
 
+/** Time for which a call waits. A hand-over to the call begins before. */
+const WAIT_MS = 1_000;
+
 /** A promise that a test settles. */
 function gate(): { readonly opened: Promise<void>; open(): void } {
   let open!: () => void;
@@ -29,6 +37,12 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 
 const isWaiting = (client: LockClient, waits: number): Promise<void> =>
   until(() => client.stats().waits === waits, 'a call waits');
+
+/** A call of the client waits for a message. */
+async function parked(client: LockClient, name: string): Promise<void> {
+  await until(async () => (await admin().pubsub('CHANNELS', `*{${name}}*`)).length === 1, 'it is subscribed');
+  await answered(client);
+}
 
 describe('close({ drain })', () => {
   test('waits for an open hold, whose section can acquire it again and acquire other locks', async () => {
@@ -113,6 +127,56 @@ describe('close({ drain })', () => {
     expect(await outcome(tried)).toBe('ERR_LOCK_CLIENT_CLOSED');
     expect(await closed).toEqual({ drained: true, holds: [] });
     expect(await admin().exists(name)).toBe(0);
+  });
+
+  test.each<[kind: string, sha: string, make: (client: LockClient, name: string) => Lock, options: CloseOptions]>([
+    ['a lock', handOff.script!.sha, (client, name) => client.getLock(name), { drain: LONG_MS }],
+    ['a fair lock', fair.handOff.script!.sha, (client, name) => client.getFairLock(name), { drain: LONG_MS }],
+    ['a lock', handOff.script!.sha, (client, name) => client.getLock(name), { releaseHolds: true }],
+    ['a fair lock', fair.handOff.script!.sha, (client, name) => client.getFairLock(name), { releaseHolds: true }],
+  ])(
+    'begins no section of a call whose wait time passes during a hand-over of %s to it',
+    async (_kind, sha, make, options) => {
+      const { proxy, url } = await openProxy();
+      const client = await openClient({ url, commandTimeout: 10 * WAIT_MS });
+      const lock = make(client, freshName());
+      const hold = await holdElsewhere(lock);
+      const held = proxy.holdReply({ sha });
+      let begun = false;
+      const call = outcome(inFlow(() => lock.withLock({ waitTime: WAIT_MS }, () => void (begun = true))));
+      await parked(client, lock.name);
+      const released = hold.release();
+      await held.executed;
+      await pause(WAIT_MS);
+      const closed = client.close(options);
+      held.lift();
+      await released;
+      expect(await call).toBe('ERR_LOCK_CLIENT_CLOSED');
+      await closed;
+      expect(begun).toBe(false);
+      expect(await admin().exists(lock.name)).toBe(0);
+    },
+  );
+
+  test('begins no section of a call whose wait time passes while its next try is pending', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url, commandTimeout: 10 * WAIT_MS });
+    const lock = client.getLock(freshName());
+    const elsewhere = await holdElsewhere((await openClient()).getLock(lock.name));
+    let begun = false;
+    const call = outcome(inFlow(() => lock.withLock({ waitTime: WAIT_MS }, () => void (begun = true))));
+    await parked(client, lock.name);
+    const held = proxy.holdReply({ sha: acquire.script!.sha });
+    await elsewhere.release();
+    await held.executed;
+    expect(await admin().exists(lock.name)).toBe(1);
+    await pause(WAIT_MS);
+    const closed = client.close({ drain: LONG_MS });
+    held.lift();
+    expect(await call).toBe('ERR_LOCK_CLIENT_CLOSED');
+    expect(await closed).toEqual({ drained: true, holds: [] });
+    expect(begun).toBe(false);
+    expect(await admin().exists(lock.name)).toBe(0);
   });
 
   test('rejects the calls that wait outside of every hold, and keeps those that wait inside one', async () => {

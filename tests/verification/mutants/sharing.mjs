@@ -131,8 +131,8 @@ const HANDED_PERMITS = [
   without(
     'a close that waits for a hand-over of permits',
     entry,
-    'this.#trying.size > 0 || this.#handsPermitsOver) return;',
-    'this.#trying.size > 0) return;',
+    'this.#grants.successors.size > 0 || this.#handsPermitsOver;',
+    'this.#grants.successors.size > 0;',
     HAND_OVERS,
   ),
 ];
