@@ -6,44 +6,60 @@
 /** Escapes a text, so that a pattern of Redis matches it alone. */
 export const escapeGlob = (text: string): string => text.replace(/[\\*?[\]]/g, '\\$&');
 
+/** The largest number of bytes of a pattern. Redis, too, compares it from many places of a name. */
+export const LONGEST_PATTERN = 1_000;
+
 const ANY_RUN = Symbol('any number of bytes');
 
 /** What one part of a pattern matches: any number of bytes, or certain bytes. */
 type Part = typeof ANY_RUN | ((byte: string) => boolean);
 
 /**
- * A function that tells whether a name matches the pattern. Like Redis, it compares bytes: `?` is one byte of UTF-8. Its
- * time is at most the length of the pattern times that of the name.
+ * A function that tells whether a name matches the pattern. Like Redis, it compares bytes: `?` is one byte of UTF-8.
+ *
+ * It reads a name once and never goes back. Bit n of a set of bits says that what it has read can end after n of the
+ * bytes that the pattern asks for. So its time is at most the length of the name times the number of 32-bit words in a set.
  */
 export function globMatcher(pattern: string): (name: string) => boolean {
-  const parts = partsOf(bytesOf(pattern));
-  return (name) => matches(parts, bytesOf(name));
-}
-
-/** One character for each byte. */
-const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
-
-function matches(parts: readonly Part[], name: string): boolean {
-  let [part, at] = [0, 0];
-  // Only the run of the last `*` may have to be longer: those before it are as short as possible.
-  let lastRun: { readonly part: number; end: number } | undefined;
-  while (at < name.length) {
-    const next = parts[part];
-    if (next === ANY_RUN) {
-      part += 1;
-      if (part === parts.length) return true;
-      lastRun = { part, end: at };
-    } else if (next?.(name.charAt(at)) === true) {
-      part += 1;
-      at += 1;
-    } else if (lastRun !== undefined) {
-      lastRun.end += 1;
-      [part, at] = [lastRun.part, lastRun.end];
-    } else {
-      return false;
+  const parts = partsOf(Buffer.from(pattern).toString('latin1'));
+  const words = (parts.filter((part) => part !== ANY_RUN).length >>> 5) + 1;
+  /** The bits that stay set with any byte. */
+  const stays = new Int32Array(words);
+  /** For each byte, the bits that it moves on by one. */
+  const moves = new Int32Array(256 * words);
+  let bit = 0;
+  for (const part of parts) {
+    const [word, mask] = [bit >>> 5, 1 << (bit & 31)];
+    if (part === ANY_RUN) {
+      stays[word] = (stays[word] as number) | mask;
+      continue;
     }
+    for (let byte = 0; byte < 256; byte++) {
+      const at = byte * words + word;
+      if (part(String.fromCharCode(byte))) moves[at] = (moves[at] as number) | mask;
+    }
+    bit += 1;
   }
-  return parts.slice(part).every((rest) => rest === ANY_RUN);
+  const [last, whole] = [words - 1, 1 << (bit & 31)];
+  const endsWithRun = ((stays[last] as number) & whole) !== 0;
+  return (name) => {
+    const reached = new Int32Array(words);
+    reached[0] = 1;
+    const hasMatched = (): boolean => ((reached[last] as number) & whole) !== 0;
+    for (const byte of Buffer.from(name)) {
+      if (endsWithRun && hasMatched()) return true;
+      let [moved, left] = [0, 0];
+      for (let word = 0; word < words; word++) {
+        const [before, carry] = [reached[word] as number, moved >>> 31];
+        moved = before & (moves[byte * words + word] as number);
+        const after = (before & (stays[word] as number)) | (moved << 1) | carry;
+        reached[word] = after;
+        left |= after;
+      }
+      if (left === 0) return false;
+    }
+    return hasMatched();
+  };
 }
 
 function partsOf(pattern: string): Part[] {

@@ -3,14 +3,15 @@ import { checkWellFormed, refuseUnknown } from '../options.js';
 import { channels, scan } from '../redis/scripts/server.js';
 import { keysMeantBy, keysOfChannel, scansFor, WAITING_PATTERNS } from './candidates.js';
 import { batchesOf, describe, ifRefused, type Inspecting, type ReadEntry } from './describe.js';
-import { globMatcher } from './glob.js';
+import { globMatcher, LONGEST_PATTERN } from './glob.js';
 import { weightOf, type Server } from './servers.js';
 
 /** The options of {@link LockClient.list}. */
 export interface ListOptions {
   /**
    * A pattern of Redis for the names, such as `order:*`: `*`, `?` and `[abc]` are special, and a `\` before one of them
-   * makes it an ordinary character. It matches as in the commands `KEYS` and `SCAN`, byte by byte.
+   * makes it an ordinary character. It matches as in the commands `KEYS` and `SCAN`, byte by byte. It has at most 1,000
+   * bytes.
    *
    * @defaultValue every name
    */
@@ -35,8 +36,9 @@ export function list(inspecting: Inspecting, options: ListOptions = {}): AsyncGe
   }
   refuseUnknown('options', options, ['match', 'limit', 'signal']);
   const { match = '*', limit = Infinity, signal } = options;
-  if (typeof match !== 'string' || match === '') {
-    throw new InvalidArgumentError('match', 'a pattern of Redis, such as order:*', match);
+  if (typeof match !== 'string' || match === '' || Buffer.byteLength(match) > LONGEST_PATTERN) {
+    const expectation = `a pattern of Redis of at most ${LONGEST_PATTERN} bytes, such as order:*`;
+    throw new InvalidArgumentError('match', expectation, match);
   }
   if (limit !== Infinity && (!Number.isSafeInteger(limit) || limit < 1)) {
     throw new InvalidArgumentError('limit', 'an integer of at least 1', limit);

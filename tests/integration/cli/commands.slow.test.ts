@@ -18,6 +18,9 @@ leavesKeys('keys that no client made are shown, too; the probes of the doctor en
 afterEach(closeClients);
 
 const JVM = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
+/** A text that moves the cursor of a terminal and turns around what follows, and what is shown in place of it. */
+const [EVIL, VISIBLE] = ['x\x1b[2J\u202e', 'x\\u{1b}[2J\\u{202e}'];
+const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 const env = { HOLDFAST_URL: testRedisUrl() };
 const wide = { columns: 160, rows: 30 };
 
@@ -91,6 +94,29 @@ test('inspect shows owners, queue and waiters, and exits with 1 for a free name'
   await (await waiting).release();
   const free = await runCommand(['inspect', name, '--json'], { env });
   expect([free.code, (JSON.parse(free.out) as { kind: string }).kind]).toEqual([1, 'free']);
+});
+
+test.each<[string, string[], string, string, string]>([
+  [
+    'inspect shows the type of a key',
+    ['inspect', 'stream'],
+    'EVALSHA',
+    `*7\r\n${bulk(EVIL)}:-1\r\n*0\r\n*0\r\n${bulk('')}*0\r\n*3\r\n:0\r\n:0\r\n:0\r\n`,
+    `type      ${VISIBLE}\n`,
+  ],
+  [
+    'doctor shows the name of a server',
+    ['doctor'],
+    'INFO',
+    bulk(`tcp_port:${EVIL}\r\nrun_id:0123456789\r\n`),
+    `server 01234567 (port ${VISIBLE})\n`,
+  ],
+])('%s on one line, with escapes', async (_what, args, command, reply, line) => {
+  const { proxy, url } = await openProxy();
+  proxy.answer({ command, times: Infinity }, reply);
+  const { out } = await runCommand([...args, '--url', url]);
+  expect(out).toContain(line);
+  expect(out).not.toMatch(/[\x1b\u202e]/);
 });
 
 test('watch prints a line for each change until it is interrupted', async () => {

@@ -75,3 +75,25 @@ test('a pattern with many stars costs little, whatever the names are', async () 
   expect(await timed(`${'*a'.repeat(50)}*X`)).toEqual([]);
   expect(await timed(`${'*a'.repeat(400)}*`)).toEqual([long]);
 }, 30_000);
+
+test.each([
+  ['characters', 'a'.repeat(998)],
+  ['characters and any bytes', 'aaa?'.repeat(249)],
+  ['classes', '[ab]'.repeat(249)],
+])(
+  'a pattern of the greatest length with a run of %s costs little with long names',
+  async (_what, run) => {
+    // Redis compares the pattern with keys that begin otherwise, so only the client has work with the names.
+    const client = await openClient({ url: server.url, keyPrefix: 'app:' });
+    const long = 'a'.repeat(200_000);
+    await awaited(`app:${long}`);
+    await listed(client, 'warm*');
+    const start = process.cpuUsage();
+    expect(await listed(client, `*${run}X`)).toEqual([]);
+    expect(await listed(client, `*${run}`)).toEqual([long]);
+    expect(await listed(client, `*${run}*`)).toEqual([long]);
+    const { user, system } = process.cpuUsage(start);
+    expect((user + system) / 1_000).toBeLessThan(1_000);
+  },
+  60_000,
+);

@@ -187,6 +187,14 @@ describe('match, limit and signal', () => {
     const client = await openClient();
     expect(() => client.list(options as ListOptions)).toThrow(argument);
   });
+
+  test('a pattern of more than 1,000 bytes is refused before any command', async () => {
+    const client = await openClient();
+    for (const match of ['a'.repeat(1_001), 'é'.repeat(501)]) {
+      expect(() => client.list({ match })).toThrow('match must be a pattern of Redis of at most 1000 bytes');
+    }
+    expect(await client.list({ match: 'é'.repeat(500) }).next()).toMatchObject({ done: true });
+  });
 });
 
 test('a closed client lists nothing', async () => {
