@@ -31,6 +31,10 @@ export class ExpirablePermitWaiter extends SharedWaiter {
     super(services.clock, protocol, waiting, leaseMs, undefined, fail);
   }
 
+  override get creates(): boolean {
+    return this.protocol.declared !== undefined;
+  }
+
   protected send(): ScriptRequest<AcquireReply> {
     this.#ids ??= newPermitIds(this.permits);
     this.#jumped = this.clock.jumped;

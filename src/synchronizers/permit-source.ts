@@ -32,12 +32,21 @@ interface Compared {
   at: number;
 }
 
+/** A semaphore that calls of a client wait for. */
+interface WaitedFor {
+  calls: number;
+  /** The number of permits that the first handle declared which has waited and declares one. */
+  declared: number | undefined;
+  /** Checks whether the semaphore exists. Absent after the warning that it does not. */
+  timer: Timer | undefined;
+}
+
 /** The semaphores that one client uses. */
 class UsedSemaphores {
   /** Maps the key of a semaphore to the comparison of its number of permits with the declared one. */
   readonly compared = new Map<string, Compared>();
-  /** Maps the key of a semaphore to the number of waiting calls and the timer that checks whether it exists. */
-  readonly waitedFor = new Map<string, { calls: number; timer: Timer }>();
+  /** Maps the key of a semaphore to what the client knows of its waiting calls. */
+  readonly waitedFor = new Map<string, WaitedFor>();
 }
 
 const used = new WeakMap<OwnerlessServices, UsedSemaphores>();
@@ -283,13 +292,14 @@ export abstract class PermitSource extends OwnerlessObject {
 
   /** @internal A call of this client begins to wait. */
   waitBegins(): void {
+    const { key, declared } = this.protocol;
     const { waitedFor } = this.#used;
-    const known = waitedFor.get(this.protocol.key);
-    if (known !== undefined) {
-      known.calls += 1;
-      return;
-    }
-    waitedFor.set(this.protocol.key, { calls: 1, timer: this.#lookLater() });
+    let known = waitedFor.get(key);
+    if (known === undefined) waitedFor.set(key, (known = { calls: 0, declared, timer: this.#lookLater() }));
+    known.calls += 1;
+    if (declared === undefined) return;
+    known.declared ??= declared;
+    known.timer ??= this.#lookLater();
   }
 
   #lookLater(): Timer {
@@ -303,7 +313,7 @@ export abstract class PermitSource extends OwnerlessObject {
     if (known === undefined) return;
     known.calls -= 1;
     if (known.calls > 0) return;
-    known.timer.cancel();
+    known.timer?.cancel();
     waitedFor.delete(this.protocol.key);
   }
 
@@ -312,15 +322,16 @@ export abstract class PermitSource extends OwnerlessObject {
    * free permits has a key.
    */
   async #waitedLong(): Promise<void> {
-    const { key, declared } = this.protocol;
+    const { key } = this.protocol;
     const { waitedFor } = this.#used;
     const waited = waitedFor.get(key);
+    if (waited === undefined) return;
     const exists = await this.protocol.exists().catch(() => true);
-    if (!exists && declared !== undefined) await this.trySetPermits(declared).catch(() => undefined);
-    if (waited === undefined || waitedFor.get(key) !== waited) return;
+    if (!exists && waited.declared !== undefined) await this.trySetPermits(waited.declared).catch(() => undefined);
+    if (waitedFor.get(key) !== waited) return;
     this.#compare();
-    if (exists || declared !== undefined) waited.timer = this.#lookLater();
-    else
+    waited.timer = exists || waited.declared !== undefined ? this.#lookLater() : undefined;
+    if (waited.timer === undefined)
       this.#warn(
         'HOLDFAST_NOT_SET_UP',
         `a call has waited ${LONG_WAIT_MS / 1000} s for permits of semaphore ${quoted(this.name)}, which is not in Redis; ` +

@@ -28,6 +28,10 @@ export class PermitWaiter extends SharedWaiter {
     return this.permits;
   }
 
+  override get creates(): boolean {
+    return this.protocol.declared !== undefined;
+  }
+
   protected send(): ScriptRequest<AcquireReply> {
     this.#lane = this.services.lanes.take(this.protocol.requests);
     return this.protocol.acquire(this.permits, this.#lane);

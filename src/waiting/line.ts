@@ -28,6 +28,8 @@ export class LocalLine {
   #passing: Waiter | undefined;
   /** No waiter asks for fewer permits. */
   #fewest = Infinity;
+  /** `false`: no waiter creates a semaphore that does not exist. */
+  #anyCreates = false;
   /** Number of requests for this lock that have settled. */
   news = 0;
   /** Why the newest of them failed. Absent: Redis replied. */
@@ -66,12 +68,23 @@ export class LocalLine {
     return this.#waiters[Symbol.iterator]();
   }
 
-  /** The first waiter that asks for fewer permits than `tooMany`. It may pass the waiters before it. */
-  passing(tooMany: number): Waiter | undefined {
+  /**
+   * The waiter that may pass the waiters before it: the first one that asks for fewer permits than `tooMany`. `'missing'`:
+   * there is no semaphore, so it is the first one that creates the semaphore.
+   */
+  passing(tooMany: number | 'missing'): Waiter | undefined {
+    if (tooMany === 'missing') return this.#creating();
     if (tooMany <= this.#fewest) return undefined;
     for (const waiter of this.#waiters) if (waiter.permits < tooMany) return (this.#passing = waiter);
     // Do not walk the line again for each further call.
     this.#fewest = tooMany;
+    return undefined;
+  }
+
+  #creating(): Waiter | undefined {
+    if (!this.#anyCreates) return undefined;
+    for (const waiter of this.#waiters) if (waiter.creates) return (this.#passing = waiter);
+    this.#anyCreates = false;
     return undefined;
   }
 
@@ -88,6 +101,7 @@ export class LocalLine {
     waiter.newsAtJoin = this.news;
     this.#waiters.add(waiter);
     if (waiter.permits < this.#fewest) this.#fewest = waiter.permits;
+    if (waiter.creates) this.#anyCreates = true;
   }
 
   /** A request for this lock has settled. `unavailable`: why it failed. */

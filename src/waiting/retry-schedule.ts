@@ -20,8 +20,11 @@ export class RetrySchedule {
   next: 'head' | 'all' = 'head';
   /** Time of the next try without a wake-up. `undefined`: the holder's TTL is unknown. */
   #lookAt: LeaseClockMs | undefined;
-  /** Number of permits that the newest try found too many. 0: fewer would be too many as well. */
-  tooMany = 0;
+  /**
+   * Number of permits that the newest try found too many. 0: fewer would be too many as well. `'missing'`: it found no
+   * semaphore, and did not create one.
+   */
+  tooMany: number | 'missing' = 0;
   /** Time of the next probe of a parked head. `Infinity`: no probe is scheduled. */
   #probeAt: LeaseClockMs = Infinity;
   /** Sequence number of the newest try. */
@@ -88,10 +91,12 @@ export class RetrySchedule {
    * Records the holder's TTL from the reply to the newest try, and the number of permits that were too many. The reply
    * to an older try says nothing about the present.
    */
-  learn({ retryAfterMs: ttl }: Busy, sentAt: LeaseClockMs, sequence: number, tooMany = 0): void {
+  learn({ retryAfterMs: ttl, isMissing }: Busy, sentAt: LeaseClockMs, sequence: number, tooMany = 0): void {
     this.next = 'head';
     if (sequence !== this.newestTry || this.line.waiterCount === 0) return;
-    this.tooMany = this.#lookAt === undefined ? tooMany : Math.min(this.tooMany, tooMany);
+    if (isMissing === true) this.tooMany = 'missing';
+    else if (this.#lookAt === undefined || this.tooMany === 'missing') this.tooMany = tooMany;
+    else this.tooMany = Math.min(this.tooMany, tooMany);
     const waitMs = ttl === undefined ? this.unknownLeaseMs : ttl === 0 ? TTL_ZERO_MS : ttl + AFTER_LEASE_MS;
     this.#pauses?.reset();
     this.#lookAt = Math.max(sentAt + waitMs, this.clock.now() + 1);

@@ -164,8 +164,11 @@ export class WaitLine implements GrantingLine {
 
   /** The reply to a pending try settles the call. Without such a try, the call sends one. */
   #settleByReply(waiter: Waiter, busy: LockError): void {
-    // The reply to a try for more permits would say nothing about this call.
-    if ([...this.#trying].some(({ permits }) => permits <= waiter.permits)) this.#undecided.add(waiter);
+    // The reply to a try for more permits would say nothing about this call, nor that to a try which creates no semaphore
+    // if this call does.
+    const decides = ({ permits, creates }: Waiter): boolean =>
+      permits <= waiter.permits && (creates || !waiter.creates);
+    if ([...this.#trying].some(decides)) this.#undecided.add(waiter);
     else this.#try(waiter);
     waiter.settleLater(busy);
   }
@@ -220,7 +223,7 @@ export class WaitLine implements GrantingLine {
     const heldUntil = this.concurrent || this.#polls(head) ? 0 : this.#line.holdersDeadline(now);
     const isKnownBusy = schedule.isTtlKnown || heldUntil > 0;
     if (schedule.wakeUpPending || head.state === 'retrying' || !isKnownBusy) return this.#try(head);
-    // What is too little for the head may be enough for a call behind it.
+    // What is too little for the head may be enough for a call behind it. A call behind it may create the semaphore.
     const passing = this.#line.passing(schedule.tooMany);
     if (passing === undefined) return this.#park(head, now, heldUntil);
     if (!passing.isBusy) this.#try(passing);

@@ -85,6 +85,11 @@ export abstract class Waiter extends LimitedWait {
   /** Number of permits that the call wants. A number that is too small may be enough for a call that wants fewer. */
   readonly permits: number = 0;
 
+  /** Whether a try of this call creates a semaphore that does not exist. */
+  get creates(): boolean {
+    return false;
+  }
+
   override get name(): string {
     return this.named.name;
   }

@@ -183,6 +183,60 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     expect(await waiting).toBe(true);
   });
 
+  test('a call that declares permits gets one behind a waiting call that declares none', async () => {
+    const client = await openClient();
+    const name = freshName('permits');
+    const both = [make(client, name).take(60_000), make(client, name, { permits: 2 }).take(60_000)];
+    expect(await Promise.all(both)).toEqual([true, true]);
+    await lose(name);
+    let waiting = 0;
+    client.events.on('waiting', () => (waiting += 1));
+    const first = make(client, name).take(60_000);
+    await until(() => waiting === 1, 'the first call waits');
+    expect(await make(client, name, { permits: 2 }).take(60_000)).toBe(true);
+    expect(await first).toBe(true);
+    expect(await admin().get(name)).toBe('0');
+  });
+
+  test('declared permits that are too few for their own call are set for the calls before it', async () => {
+    const client = await openClient({ clock: new WaitedLong() });
+    const name = freshName('permits');
+    const first = make(client, name).take(60_000);
+    const declares = make(client, name, { permits: 0 });
+    const behind = declares.take(60_000);
+    await until(async () => (await admin().get(name)) === '0', 'it is set up');
+    await declares.semaphore.addPermits(2);
+    expect(await Promise.all([first, behind])).toEqual([true, true]);
+  });
+
+  test('the reply to a call that declares none does not decide a call that does', async () => {
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ url });
+    const name = freshName('permits');
+    await make(client, freshName('permits'), { permits: 1 }).take();
+    proxy.holdReply({ contains: name }, 300);
+    const both = [make(client, name).take(60_000), make(client, name, { permits: 2 }).take(50)];
+    expect(await Promise.all(both)).toEqual([true, true]);
+  });
+
+  test('declared permits are set again after 5 s if a call that declares none came first, and was warned of', async () => {
+    const warned = warnings();
+    const clock = new WaitedLong();
+    const { proxy, url } = await openProxy();
+    const client = await openClient({ clock, url });
+    const name = freshName('permits');
+    const asked = (): number => proxy.log.filter((each) => each.name === 'EXISTS' && each.args.includes(name)).length;
+    const first = make(client, name).take(60_000);
+    await until(() => (clock.passes(), warned().length > 0), 'it warns');
+    const behind = make(client, name, { permits: 0 }).take(60_000);
+    await until(async () => (await admin().exists(name)) === 1, 'it is set up');
+    await lose(name);
+    await until(() => (clock.passes(), asked() > 1), 'it looks again');
+    await until(async () => (await admin().exists(name)) === 1, 'it is set again');
+    await make(client, name).semaphore.addPermits(2);
+    expect(await Promise.all([first, behind])).toEqual([true, true]);
+  });
+
   test('the first use with a wait time waits through an outage', async () => {
     const { proxy, url } = await openProxy();
     const client = await openClient({ url, commandTimeout: 400 });
