@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
-import type { RedisUnavailableError } from '../../src/errors.js';
 import type { ClientOptions } from '../../src/options.js';
 import type { Lock } from '../../src/locks/lock.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
@@ -277,20 +276,6 @@ test('R13: a reply that arrived while the event loop was blocked for a command d
   // No request was repeated, and no connection was considered dead.
   expect((await own.commandStats()).get('evalsha')).toBe(2);
   expect(await connections()).toEqual(before);
-});
-
-test('a reply that is read after the command deadline starts no further attempt', async () => {
-  const own = await serverWith({});
-  const client = await clientAt(own.url, { commandTimeout: 300 });
-  const lock = client.getLock(freshName());
-  await inFlow(() => lock.withLock(() => undefined));
-  await own.scriptFlush();
-  const taken = inFlow(() => lock.tryAcquire()).catch((error: unknown) => error);
-  await new Promise((resume) => process.nextTick(resume)); // the request is written
-  block(500);
-  const error = (await taken) as RedisUnavailableError;
-  expect(error).toMatchObject({ code: 'ERR_LOCK_REDIS_UNAVAILABLE', outcome: 'none' });
-  expect((error.cause as Error).message).toMatch(/NOSCRIPT/);
 });
 
 test('a key that an ACL forbids does not lose the other locks of its renewal batch', async () => {
