@@ -3,7 +3,7 @@ import type { LockClient } from '../../src/client/create-client.js';
 import type { SemaphoreOptions } from '../../src/index.js';
 import { answered, closeClients, openClient, openProxy, outcome, TestClock } from '../support/clients/lock-clients.js';
 import { admin, freshName, leavesKeys } from '../support/redis.js';
-import { until } from '../support/time/until.js';
+import { LONG_MS, until } from '../support/time/until.js';
 
 /** Both kinds store the free permits in the same way. */
 const KINDS = {
@@ -287,7 +287,7 @@ describe.each(Object.entries(KINDS))('%s', (_, make) => {
     await make(third, name, { permits: 3 }).take();
     expect(await Promise.all([take(), take()])).toEqual([true, true]);
     const waiting = take(60_000);
-    await until(() => (clock.passes(), warned().length > 0), 'it warns');
+    await until(() => (clock.passes(), warned().length > 0), 'it warns', 2 * LONG_MS);
     const message: unknown = expect.stringMatching(new RegExp(`"${name}".*permits: 10.*addPermits`));
     expect(warned()).toEqual([{ code: 'HOLDFAST_OTHER_PERMITS', message }]);
     await semaphore.addPermits(7);
