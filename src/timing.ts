@@ -60,6 +60,11 @@ export const FAIR_REFRESH_MS = 1_000;
 
 /** The client ends a hold before its lease ends in Redis: by 1 % of the lease, within these limits. */
 export const MARGIN_MS = { least: 5, most: 1_000 };
+/**
+ * A waiter of another client may take a lease for longer than it is. Only a message wakes it in time, so the client releases
+ * such a lock this long before its lease ends, and not before it ends the hold. It covers a late timer and the way to Redis.
+ */
+export const RELEASE_BEFORE_END_MS = 50;
 /** A shorter lease could never be used, because of {@link MARGIN_MS}. */
 export const MIN_LEASE_MS = 10;
 /** The watchdog repeats a renewal that got no reply. */

@@ -11,7 +11,7 @@ import type { HoldRecord } from './hold-record.js';
 import { wholeMs } from '../lease-time.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { HeldReply } from '../redis/scripts/replies.js';
-import { LEASE_BEYOND_MS, MARGIN_MS } from '../timing.js';
+import { LEASE_BEYOND_MS, RELEASE_BEFORE_END_MS } from '../timing.js';
 
 /** The holds of a tenure, for the request that keeps them in Redis. */
 interface RemainingTenure {
@@ -118,7 +118,7 @@ export function releaseAfterLoss(
   const isShared = protocol.concurrent || protocol.lockedValues !== undefined;
   if (optional && !isShared && doubtUntil === undefined) return undefined;
   // A waiter may have seen a longer lease. Only a message wakes it in time, so the release comes right before the end.
-  return { doubtUntil: Math.max(doubtUntil ?? 0, lease.givenEnd - MARGIN_MS.least), optional };
+  return { doubtUntil: Math.max(doubtUntil ?? 0, lease.givenEnd - RELEASE_BEFORE_END_MS), optional };
 }
 
 /**

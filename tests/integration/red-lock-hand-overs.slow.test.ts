@@ -28,6 +28,8 @@ const wholeSection = (lock: Lock, opened: readonly LockClient[]): Promise<void> 
     lock.withLock(async () => {
       await until(() => opened.every((client) => client.holds().length === 1), 'each member is held');
       await Promise.all(opened.map(answered));
+      // A server that does not have a script yet is sent its source after the first reply.
+      await Promise.all(opened.map(answered));
     }),
   );
 

@@ -89,6 +89,8 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
   {
     reason: 'A deadline, a linger time or a pause of the client passes by its real clock.',
     files: {
+      'tests/faults/fair-hand-over.test.ts': ['WAIT_MS'],
+      'tests/integration/draining.test.ts': ['WAIT_MS', 'WAIT_MS'],
       'tests/faults/clock-jumps.test.ts': ['700'],
       'tests/faults/fair-lock.test.ts': ['DEADLINE_MS + 50'],
       'tests/faults/red-lock-unavailable.slow.test.ts': ['3_000'],

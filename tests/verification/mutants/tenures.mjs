@@ -166,7 +166,7 @@ export const TENURES = [
   without(
     'a compensation after a last deadline',
     'src/holding/left-holds.ts',
-    'return { doubtUntil: Math.max(doubtUntil ?? 0, lease.givenEnd - MARGIN_MS.least), optional };',
+    'return { doubtUntil: Math.max(doubtUntil ?? 0, lease.givenEnd - RELEASE_BEFORE_END_MS), optional };',
     'return undefined;',
     PROPERTIES,
     'tests/faults/clock-jumps',
