@@ -8,7 +8,7 @@ import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../s
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
 
-/** The kinds of lock with their own scripts. The scripts of the plain lock are in lost-replies.test.ts. */
+/** The kinds of lock with their own scripts. The scripts of the plain lock are in lost-replies.slow.test.ts. */
 const KINDS: Record<string, (client: LockClient, name: string) => Lock> = {
   'fenced lock': (client, name) => client.getFencedLock(name),
   'fenced lock with tokens of the clock': (client, name) => client.getFencedLock(name, { tokens: 'clock' }),

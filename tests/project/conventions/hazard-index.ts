@@ -8,7 +8,7 @@ export interface Hazard {
   readonly answers: readonly (readonly [file: string, part: string])[];
 }
 
-const LOST_REPLIES = 'tests/faults/lost-replies.test.ts';
+const LOST_REPLIES = 'tests/faults/lost-replies.slow.test.ts';
 const UNKNOWN = 'tests/faults/unknown-outcomes.slow.test.ts';
 const LATE = 'tests/faults/late-delivery.slow.test.ts';
 const OWN = 'tests/faults/redisson-hazards.test.ts';

@@ -124,7 +124,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
     files: {
       'tests/contracts/lock/events.ts': ['10'],
       'tests/contracts/permit-contract.ts': ['200'],
-      'tests/faults/lanes.test.ts': ['2_500'],
+      'tests/faults/lanes.slow.test.ts': ['2_500'],
       'tests/faults/nested-holds.test.ts': ['500'],
       'tests/faults/subscriptions.slow.test.ts': ['4_000'],
       'tests/faults/unanswered-tries.test.ts': ['1_000'],

@@ -2,7 +2,7 @@
 /* Names that several mutants use: suites, as patterns of their files, and files of src. */
 
 export const LATE = 'tests/faults/late-delivery';
-export const LOST = 'tests/faults/lost-replies.test';
+export const LOST = 'tests/faults/lost-replies.slow.test';
 export const LOSS = 'tests/integration/lease-loss';
 export const UNKNOWN = 'tests/faults/unknown-outcomes';
 export const WAKING = 'tests/faults/waking';
