@@ -35,4 +35,5 @@ export const SUBPATHS = {
   prometheus: { peers: ['prom-client'], imports: { 'prom-client': ['Counter', 'Gauge', 'Histogram', 'register'] } },
   inspector: { peers: [] },
   testing: { peers: ['redis-memory-server'] },
+  'web-locks': { peers: [] },
 };

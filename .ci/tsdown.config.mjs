@@ -23,7 +23,7 @@ const scripts = {
       : null,
 };
 
-/** The files of a page: `./page/inspector.css?text`. */
+/** Files that are imported as text: `./page/inspector.css?text`. */
 const texts = {
   name: 'text',
   /** @param {string} id @param {string | undefined} importer */
@@ -137,7 +137,14 @@ export default [
     clean: false,
     deps: { alwaysBundle: INLINED, onlyBundle: false },
   },
-  { ...common, entry: { cli: 'src/cli/main.ts' }, format: 'esm', clean: false, dts: false, plugins: [ownPackage] },
+  {
+    ...common,
+    entry: { cli: 'src/cli/main.ts' },
+    format: 'esm',
+    clean: false,
+    dts: false,
+    plugins: [texts, ownPackage],
+  },
   ...Object.entries(SUBPATHS).flatMap(([name, { inlined = [], imports = {} }]) => {
     const plugins = [texts, ownPackage, throughPeerFiles(name, imports)];
     const subpath = {

@@ -32,6 +32,7 @@ try {
     }
   });
 } catch (error) {
-  // The error of the body is rethrown unchanged.
-  console.log(`withLock rejected with the body's ${(error as Error).name}`);
+  // The hold was lost, and the body failed for that. Every other error of the body is rethrown unchanged.
+  const { code, cause } = error as LockLostError;
+  console.log(`withLock rejected with ${code}, caused by the body's ${(cause as Error).name}`);
 }

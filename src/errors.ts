@@ -34,9 +34,9 @@ export abstract class LockError extends Error {
     this.name = new.target.name;
   }
 
-  /** The section of the guide that explains this error, such as `docs/errors.md#err_lock_timeout`. */
+  /** The command that explains this error, such as `npx holdfast explain ERR_LOCK_TIMEOUT`. */
   get help(): string {
-    return `docs/errors.md#${this.code.toLowerCase()}`;
+    return `npx holdfast explain ${this.code}`;
   }
 }
 
@@ -80,8 +80,9 @@ export class NotOwnerError extends LockError {
  * - `gone`: Redis replied that this owner no longer holds the lock: the lease ended, another client deleted the key or
  *   forced the lock open, or a failover or restart dropped it.
  * - `forced`: this client called `forceUnlock()`.
+ * - `maxHoldTime`: the hold has lasted for its `maxHoldTime`, so the client renewed it no longer.
  */
-export type LossReason = 'expired' | 'gone' | 'forced';
+export type LossReason = 'expired' | 'gone' | 'forced' | 'maxHoldTime';
 
 /**
  * The hold ended before its release. Another owner may have acquired the lock since then, so the section may not have
@@ -110,6 +111,7 @@ const LOSSES: Record<LossReason, string> = {
   expired: 'its lease ended before Redis confirmed a renewal',
   gone: 'Redis no longer has this owner (the lease ended, or the key was deleted, forced open or lost in a failover)',
   forced: 'this client called forceUnlock()',
+  maxHoldTime: 'it has lasted for its maxHoldTime',
 };
 
 /**
@@ -143,19 +145,46 @@ export class RedisUnavailableError extends LockError {
     readonly outcome: 'none' | 'unknown',
     options?: ErrorOptions,
   ) {
-    const root = rootOf(options?.cause);
-    super(message.endsWith(root) ? message : message + root, options);
+    // The innermost cause, such as a refused connection: the reader of a log need not open three nested causes.
+    // `instanceof Error` would fail here: Node creates socket errors in its own realm, which may differ from ours.
+    const { message: root } = (causesOf(options?.cause).at(-1) ?? {}) as Partial<Error>;
+    super(root === undefined || message.endsWith(`: ${root}`) ? message : `${message}: ${root}`, options);
   }
 }
 
+/** The error and its chain of causes, as far as they are objects. The chain may be a circle. */
+function causesOf(error: unknown): readonly object[] {
+  const chain = new Set<object>();
+  let at = error;
+  while (typeof at === 'object' && at !== null && !chain.has(at)) {
+    chain.add(at);
+    at = (at as Partial<Error>).cause;
+  }
+  return [...chain];
+}
+
 /**
- * The message of the innermost cause, such as a refused connection. Without it, the reader of a log would have to open
- * three nested causes.
+ * Whether an error says that a hold or a permit was lost: a {@link LockLostError}, or any error that has one in its chain of
+ * causes, such as the `AbortError` of a call that was given `hold.signal`.
+ *
+ * @param error - any value that was thrown.
+ * @example
+ * try {
+ *   await lock.withLock(({ signal }) => work({ signal }));
+ * } catch (error) {
+ *   if (!isLockLost(error)) throw error;
+ *   await checkWhatWasDone(); // another owner may have been inside
+ * }
  */
-function rootOf(cause: unknown): string {
-  // `instanceof Error` fails here: Node creates socket errors in its own realm, which may differ from ours.
-  const { message, cause: deeper } = (cause ?? {}) as Partial<Error>;
-  return deeper === undefined ? (message === undefined ? '' : `: ${message}`) : rootOf(deeper);
+export function isLockLost(error: unknown): boolean {
+  const lost: LockErrorCode = 'ERR_LOCK_LOST';
+  return causesOf(error).some((each) => (each as Partial<LockError>).code === lost);
+}
+
+/** Whether the body of a hold that was lost with `loss` failed for that. */
+export function isForLoss(error: unknown, loss: unknown): boolean {
+  const causes = causesOf(error);
+  return causes.includes(loss as object) || (causes[0] as Partial<Error> | undefined)?.name === 'AbortError';
 }
 
 /** The client was closed before or during the call. */

@@ -1,6 +1,8 @@
+import { channel, type Channel } from 'node:diagnostics_channel';
 import mitt from 'mitt';
 import { afterChange } from './after-change.js';
 import { InvalidArgumentError, type LossReason } from './errors.js';
+import { quoted, visible } from './visible.js';
 
 /** The kind of a lock or synchronizer, in events, statistics and diagnostics channels. */
 export type LockKind =
@@ -166,32 +168,104 @@ export interface EventSource extends EventBus {
    * Whether this type has a listener. Callers check this before they build an event, so that an event without a
    * listener costs nothing.
    */
-  heard(type: keyof LockEvents): boolean;
+  hasListener(type: keyof LockEvents): boolean;
   emit<K extends keyof LockEvents>(type: K, event: LockEvents[K]): void;
 }
 
-const TYPES: Record<keyof LockEvents, true> = {
-  acquired: true,
-  notAcquired: true,
-  released: true,
-  waiting: true,
-  renewed: true,
-  renewFailed: true,
-  leaseLost: true,
-  permitsAcquired: true,
-  permitsReleased: true,
-  latchPassed: true,
-  latchCountedDown: true,
-  releaseFailed: true,
-  forceUnlocked: true,
-  connectionError: true,
-  clockUnavailable: true,
+/** The name of a lock or synchronizer, and the group of the handle that made the call. */
+export interface ReportedName {
+  readonly name: string;
+  readonly group: string | undefined;
+}
+
+/** A lock or synchronizer, as reports name it. */
+export interface ReportedLock extends ReportedName {
+  readonly kind: LockKind;
+  /** Whether several callers can hold it at the same time. */
+  readonly concurrent: boolean;
+}
+
+/** A row of the table of facts. */
+export type Fact<K extends keyof LockEvents> = readonly [
+  /** What the event says about its lock. */
+  about: (lock: ReportedLock) => Partial<LockEvents['acquired']>,
+  /** What `logTo` writes. A lost lock needs attention. What the client repeats by itself is a warning. */
+  level: LogLevel | ((event: LockEvents[K]) => LogLevel),
+  message: (event: LockEvents[K]) => string,
+  /** The diagnostics channel that publishes the fact, if one does. */
+  channel?: Channel | undefined,
+  counter?: 'waits' | 'renewals' | 'renewalFailures' | 'losses' | 'connectionErrors',
+];
+
+export type LogLevel = 'error' | 'warn' | 'debug';
+
+const nothing = (): object => ({});
+const byName = ({ name, group }: ReportedName): object => ({ lockName: name, group });
+const byKind = ({ name, group, kind }: ReportedLock): object => ({ lockName: name, group, kind });
+const byMode = ({ name, group, kind, concurrent }: ReportedLock): object => {
+  return { lockName: name, group, kind, mode: concurrent ? 'shared' : 'exclusive' };
+};
+const lock = ({ lockName }: { readonly lockName: string }): string => quoted(lockName);
+
+/** What a client reports. The types of its events are the keys. The bus, the log, the channels and the counters read it. */
+export const FACTS: { readonly [K in keyof LockEvents]: Fact<K> } = {
+  acquired: [byMode, 'debug', (event) => `acquired ${lock(event)}`],
+  notAcquired: [
+    byMode,
+    ({ outcome }) => (outcome === 'failed' ? 'warn' : 'debug'),
+    (event) => `did not acquire ${lock(event)}: ${event.outcome}`,
+  ],
+  released: [byMode, 'debug', (event) => `released ${lock(event)}`],
+  waiting: [byName, 'debug', (event) => `waiting for ${lock(event)}`, undefined, 'waits'],
+  renewed: [byName, 'debug', (event) => `renewed ${lock(event)}`, channel('holdfast:lease:renewed'), 'renewals'],
+  renewFailed: [
+    byName,
+    'warn',
+    (event) => `could not renew ${lock(event)}; the client tries again`,
+    channel('holdfast:lease:renewFailed'),
+    'renewalFailures',
+  ],
+  leaseLost: [
+    byMode,
+    'error',
+    (event) => `lost ${lock(event)}: ${event.reason}`,
+    channel('holdfast:lease:lost'),
+    'losses',
+  ],
+  permitsAcquired: [byKind, 'debug', (event) => `acquired ${event.permits} permit(s) of ${lock(event)}`],
+  permitsReleased: [byKind, 'debug', (event) => `released ${event.permits} permit(s) of ${lock(event)}`],
+  latchPassed: [byName, 'debug', (event) => `passed latch ${lock(event)}`],
+  latchCountedDown: [byName, 'debug', (event) => `counted down latch ${lock(event)}`],
+  releaseFailed: [
+    byName,
+    'warn',
+    (event) => `could not release ${lock(event)}; the release continues in the background`,
+  ],
+  forceUnlocked: [
+    byName,
+    'warn',
+    (event) =>
+      `${visible(event.by ?? 'an unnamed user')} wanted to free ${lock(event)} of ${event.owner}: ${event.result}`,
+    channel('holdfast:forceUnlocked'),
+  ],
+  connectionError: [
+    nothing,
+    'warn',
+    ({ connection }) => `the ${connection} connection failed; the client connects again`,
+    channel('holdfast:connection:error'),
+    'connectionErrors',
+  ],
+  clockUnavailable: [
+    nothing,
+    'warn',
+    () => 'Redis refuses TIME, so it cannot recognize a request that arrives too late',
+  ],
 };
 
 /** A listener for a misspelled type would never be called. */
 function checkType(type: unknown): void {
-  if (typeof type === 'string' && Object.hasOwn(TYPES, type)) return;
-  throw new InvalidArgumentError('type', `one of ${Object.keys(TYPES).join(', ')}`, type);
+  if (typeof type === 'string' && Object.hasOwn(FACTS, type)) return;
+  throw new InvalidArgumentError('type', `one of ${Object.keys(FACTS).join(', ')}`, type);
 }
 
 function checkListener(listener: unknown): void {
@@ -240,7 +314,7 @@ export function createEvents(outside: (fn: () => void) => void): EventSource {
       const registered = (bus.all.get(type) as (typeof listener)[] | undefined) ?? [];
       bus.off(type, registered.find((each) => each === listener || given.get(each) === listener) ?? listener);
     },
-    heard: (type) => (bus.all.get(type)?.length ?? 0) > 0,
+    hasListener: (type) => (bus.all.get(type)?.length ?? 0) > 0,
     emit(type, event) {
       if ((bus.all.get(type)?.length ?? 0) === 0) return;
       const tell = (): void => {

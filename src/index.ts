@@ -9,6 +9,7 @@ export {
   ClientClosedError,
   ConcurrentContextError,
   InvalidArgumentError,
+  isLockLost,
   LockAbortedError,
   LockError,
   LockLostError,
@@ -72,7 +73,7 @@ export type { TokenSource } from './redis/scripts/fenced-lock.js';
 export type { MultiHold } from './several/joint-hold.js';
 export type { MultiLock } from './several/multi-lock.js';
 export type { RedLock, RedLockOptions } from './several/red-lock.js';
-export type { GroupMultiLock } from './locks/group-lock.js';
+export type { GroupMultiLock } from './several/group/group-lock.js';
 export type { Lock } from './locks/lock.js';
 export type { CountDownLatch } from './synchronizers/latch.js';
 export type { PermitExpirableSemaphore } from './synchronizers/expirable-semaphore.js';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from './errors.js';
-import { MIN_LEASE_MS } from './timing.js';
+import { MIN_LEASE_MS, MIN_RENEWED_LEASE_MS } from './timing.js';
 
 const MAX_MS = Number.MAX_SAFE_INTEGER;
 
@@ -15,6 +15,16 @@ export function checkLease(value: unknown, alternative = ''): number {
       `an integer of at least ${MIN_LEASE_MS} (ms) and at most 2^53 - 1${alternative}`,
       value,
     );
+  }
+  return value;
+}
+
+/** Checks the longest time, in milliseconds, for which the watchdog renews a hold. */
+export function checkMaxHoldTime(value: unknown): number | undefined {
+  if (value === undefined || value === Infinity) return value;
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < MIN_RENEWED_LEASE_MS || value > MAX_MS) {
+    const expectation = `an integer of at least ${MIN_RENEWED_LEASE_MS} (ms) and at most 2^53 - 1, or Infinity`;
+    throw new InvalidArgumentError('maxHoldTime', expectation, value);
   }
   return value;
 }

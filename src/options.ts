@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from './errors.js';
-import { FAIR_REFRESH_MS } from './timing.js';
+import { checkMaxHoldTime } from './lease-time.js';
+import { FAIR_REFRESH_MS, MIN_RENEWED_LEASE_MS } from './timing.js';
 
 /** Limits of local hand-overs. See `handOff` in {@link ClientOptions}. */
 export interface HandOffOptions {
@@ -82,6 +83,14 @@ export interface ClientOptions {
    * @defaultValue 30,000
    */
   lockWatchdogTimeout?: number | undefined;
+  /**
+   * Longest time, in milliseconds, for which the watchdog renews a hold, counted from its grant: at least 100, or
+   * `Infinity`. Then the hold is lost with the reason `maxHoldTime`, and the lock is free. Holds with a lease of their own
+   * that is not renewed are not affected. A call may set another time: see `maxHoldTime` in {@link AcquireOptions}.
+   *
+   * @defaultValue `Infinity`: the watchdog renews a hold until its release
+   */
+  maxHoldTime?: number | undefined;
   /**
    * Time, in milliseconds, after which Redisson removes the head of a fair lock's queue as abandoned. A waiter further
    * back adds this time once for each waiter in front of it. All clients of a lock must use the same value. Minimum:
@@ -174,7 +183,7 @@ export interface ResolvedHandOff {
 /** The options of a client with every default filled in. */
 export interface ResolvedOptions {
   readonly lockWatchdogTimeout: number;
-  readonly renewEveryMs: number;
+  readonly maxHoldTime: number;
   readonly fairLockWaitTimeout: number;
   readonly fairWaiterTimeout: number;
   readonly fairRefreshMs: number;
@@ -206,6 +215,7 @@ const CLIENT_OPTIONS: Record<keyof ClientOptions | 'url' | 'redis', true> = {
   redis: true,
   credentials: true,
   lockWatchdogTimeout: true,
+  maxHoldTime: true,
   commandTimeout: true,
   keyPrefix: true,
   handOff: true,
@@ -252,15 +262,15 @@ const MAX_NAME = 100;
 
 export function resolveOptions(given: ClientOptions, prefixOfRedis: string, nameOfRedis = ''): ResolvedOptions {
   refuseUnknown('options', given, Object.keys(CLIENT_OPTIONS));
-  const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, 100);
+  const lockWatchdogTimeout = integer(given, 'lockWatchdogTimeout', DEFAULTS.lockWatchdogTimeout, MIN_RENEWED_LEASE_MS);
   const fairWaiterTimeout = integer(given, 'fairWaiterTimeout', DEFAULTS.fairWaiterTimeout, 1_000);
   const commandTimeout = integer(given, 'commandTimeout', DEFAULTS.commandTimeout, 30);
-  const keyPrefix = given.keyPrefix ?? prefixOfRedis;
+  const { keyPrefix = prefixOfRedis, shardedSubscriptions = 'auto' } = given;
   if (typeof keyPrefix !== 'string') throw new InvalidArgumentError('keyPrefix', 'a string', keyPrefix);
   checkWellFormed(keyPrefix, 'keyPrefix');
-  const callSites = given.callSites ?? process.env['NODE_ENV'] !== 'production';
+  const { callSites = process.env['NODE_ENV'] !== 'production' } = given;
   if (typeof callSites !== 'boolean') throw new InvalidArgumentError('callSites', 'true or false', callSites);
-  const clientName = given.clientName ?? nameOfRedis.slice(0, MAX_NAME);
+  const { clientName = nameOfRedis.slice(0, MAX_NAME) } = given;
   if (typeof clientName !== 'string' || clientName.length > MAX_NAME) {
     throw new InvalidArgumentError('clientName', `a string of at most ${MAX_NAME} characters`, clientName);
   }
@@ -271,13 +281,12 @@ export function resolveOptions(given: ClientOptions, prefixOfRedis: string, name
     const expectation = 'a function that returns { username, password }';
     throw new InvalidArgumentError('credentials', expectation, undefined, `credentials must be ${expectation}`);
   }
-  const shardedSubscriptions = given.shardedSubscriptions ?? 'auto';
   if (shardedSubscriptions !== 'auto' && typeof shardedSubscriptions !== 'boolean') {
     throw new InvalidArgumentError('shardedSubscriptions', `true, false or 'auto'`, shardedSubscriptions);
   }
   return {
     lockWatchdogTimeout,
-    renewEveryMs: Math.floor(lockWatchdogTimeout / 3),
+    maxHoldTime: checkMaxHoldTime(given.maxHoldTime) ?? Infinity,
     fairLockWaitTimeout: integer(given, 'fairLockWaitTimeout', DEFAULTS.fairLockWaitTimeout, 3_000),
     fairWaiterTimeout,
     fairRefreshMs: Math.min(FAIR_REFRESH_MS, Math.floor(fairWaiterTimeout / 3)),
@@ -338,7 +347,8 @@ function integer<K extends string>(
   path = '',
   max = MAX_MS,
 ): number {
-  const value = from[option] ?? defaultValue;
+  const { [option]: given } = from;
+  const value = given === undefined ? defaultValue : given; // `null` is refused
   if (!Number.isInteger(value) || value < min || value > max) {
     throw new InvalidArgumentError(path + option, `an integer from ${min} to ${max}`, value);
   }

@@ -67,6 +67,8 @@ export const MARGIN_MS = { least: 5, most: 1_000 };
 export const RELEASE_BEFORE_END_MS = 50;
 /** A shorter lease could never be used, because of {@link MARGIN_MS}. */
 export const MIN_LEASE_MS = 10;
+/** The watchdog would renew a shorter lease dozens of times a second, and late timers would lose it. */
+export const MIN_RENEWED_LEASE_MS = 100;
 /** The watchdog repeats a renewal that got no reply. */
 export const RENEWAL_RETRY_MS = 1_000;
 /** The watchdog checks deadlines that are no further apart together. */

@@ -14,9 +14,10 @@ const PLAIN = process.env.HOLDFAST_PLAIN_TRANSPORT === '1';
 const common = {
   rootDir,
   testEnvironment: '<rootDir>/tests/support/jest/environment.mjs',
-  extensionsToTreatAsEsm: ['.ts', '.lua', '.html', '.css'],
+  extensionsToTreatAsEsm: ['.ts', '.lua', '.html', '.css', '.md'],
   transform: {
     '/inspector/page/inspector\\.(html|css|ts)$': '<rootDir>/tests/support/project/page-transform.cjs',
+    '\\.md$': '<rootDir>/tests/support/project/page-transform.cjs',
     '\\.ts$': ['ts-jest', { useESM: true }],
     '\\.lua$': '<rootDir>/tests/support/lua/lua-transform.cjs',
   },
@@ -73,7 +74,7 @@ export default {
   ],
   maxWorkers: 3,
   workerIdleMemoryLimit: '200MB',
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   globalSetup: '<rootDir>/tests/support/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/tests/support/jest/global-teardown.mjs',
   reporters: ['default', '<rootDir>/tests/support/jest/closing-line.mjs'],

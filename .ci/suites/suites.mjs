@@ -37,7 +37,7 @@ export const SUITES = {
   },
   slow: {
     does: 'The files named *.slow.test.ts, which npm test leaves out.',
-    run: [`${JEST} --selectProjects slow --maxWorkers=4`],
+    run: [`${JEST} --selectProjects slow --maxWorkers=3`],
   },
   topologies: {
     does: 'The contract, contended and fault suites on one server, in a cluster and through Sentinel; then the suites with servers of their own.',

@@ -38,6 +38,7 @@ const COMMANDS = {
   unlock: { operand: 'required', options: ['owner', 'yes'] },
   doctor: { operand: 'none', options: [] },
   ui: { operand: 'none', options: ['port', 'open', 'actions'] },
+  explain: { operand: 'required', options: [] },
 } as const satisfies Record<string, { operand: 'none' | 'optional' | 'required'; options: readonly Option[] }>;
 
 export type CommandName = keyof typeof COMMANDS;
@@ -65,11 +66,13 @@ export function readArguments(given: readonly string[]): Arguments {
     throw new UsageError(`unknown command "${command}"; expected one of ${Object.keys(COMMANDS).join(', ')}`);
   }
   const { operand: takes, options } = COMMANDS[command];
-  const known: readonly Option[] = [...CONNECTION, ...options];
+  const known: readonly Option[] = command === 'explain' ? options : [...CONNECTION, ...options];
   const unknown = entries.find(([option]) => !known.includes(option));
   if (unknown !== undefined) throw new UsageError(`${command} has no option --${unknown[0]}`);
-  if (takes === 'required' && operand === undefined)
-    throw new UsageError(`${command} needs a name: holdfast ${command} <name>`);
+  if (takes === 'required' && operand === undefined) {
+    const what = command === 'explain' ? 'code' : 'name';
+    throw new UsageError(`${command} needs a ${what}: holdfast ${command} <${what}>`);
+  }
   const extra = takes === 'none' ? operand : more[0];
   if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"; put a name with spaces in quotes`);
   return { command, operand, text, flags };

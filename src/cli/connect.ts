@@ -64,8 +64,14 @@ function connectionFor({ text, flags }: Arguments, env: Environment): Redis | Cl
   return new Redis(checkedUrl(from.url ?? 'redis://127.0.0.1:6379', given.length > 0), own);
 }
 
+/** Other programs set `REDIS_URL`, so each variable of the command is stronger. */
+function urlIn(env: Environment): { url?: string } {
+  const url = env['HOLDFAST_URL'] ?? env['REDIS_URL'];
+  return url === undefined ? {} : { url };
+}
+
 const variables = (env: Environment): { url?: string; cluster?: string; sentinel?: string } => ({
-  ...(env['HOLDFAST_URL'] !== undefined && { url: env['HOLDFAST_URL'] }),
+  ...urlIn(env),
   ...(env['HOLDFAST_CLUSTER'] !== undefined && { cluster: env['HOLDFAST_CLUSTER'] }),
   ...(env['HOLDFAST_SENTINEL'] !== undefined && { sentinel: env['HOLDFAST_SENTINEL'] }),
 });

@@ -10,9 +10,11 @@ Commands:
   unlock <name>     frees a lock, after you have typed its name again
   doctor            checks the server, its settings and the permissions
   ui                serves a live page on this machine
+  explain <code>    explains an error, such as ERR_LOCK_TIMEOUT
 
 Connection:
-  --url <url>             redis:// or rediss://, without a password (default: redis://127.0.0.1:6379)
+  --url <url>             redis:// or rediss://, without a password (default: HOLDFAST_URL, REDIS_URL, or
+                          redis://127.0.0.1:6379)
   --cluster <addresses>   <host>:<port>, several separated by commas
   --sentinel <addresses>  <master name>@<host>:<port>, several addresses separated by commas
   --db <number>           the database
@@ -33,8 +35,8 @@ Other options:
   -h, --help              this text
   -v, --version           the version
 
-Environment: HOLDFAST_URL, HOLDFAST_CLUSTER, HOLDFAST_SENTINEL, HOLDFAST_PREFIX, HOLDFAST_USERNAME, HOLDFAST_PASSWORD,
-  HOLDFAST_SENTINEL_PASSWORD, HOLDFAST_TLS=1, HOLDFAST_TLS_CA, HOLDFAST_TLS_CERT, HOLDFAST_TLS_KEY (paths of PEM files),
+Environment: HOLDFAST_URL, REDIS_URL, HOLDFAST_CLUSTER, HOLDFAST_SENTINEL, HOLDFAST_PREFIX, HOLDFAST_USERNAME,
+  HOLDFAST_PASSWORD, HOLDFAST_SENTINEL_PASSWORD, HOLDFAST_TLS=1, HOLDFAST_TLS_CA, HOLDFAST_TLS_CERT, HOLDFAST_TLS_KEY (paths of PEM files),
   HOLDFAST_TLS_SERVERNAME
 
 Exit codes: 0 done, 1 the answer is no, 2 wrong arguments, 3 Redis is unavailable or refuses, 130 interrupted`;

@@ -3,7 +3,7 @@ import { numberOption } from './arguments.js';
 import { EXIT, type Session } from './session.js';
 import { holdersText, leaseText, shown, table, waitersText } from './words.js';
 
-/** Rows whose widths decide those of the columns. Later rows are printed as they come. */
+/** Rows that are sorted, and whose widths decide those of the columns. Later rows come as another such part. */
 const PAGE = 500;
 
 const HEAD = ['NAME', 'KIND', 'LEASE', 'WAITERS', 'HELD BY'];
@@ -15,6 +15,7 @@ export async function ls({ args, client, terminal, signal }: Session): Promise<n
   let page: ListEntry[] = [];
   let count = 0;
   const flush = async (): Promise<void> => {
+    page.sort((a, b) => (a.name < b.name ? -1 : 1));
     const rows = page.map((entry) => [
       shown(entry.name),
       entry.kind,

@@ -4,6 +4,7 @@ import { visible } from '../integrations/shared/inspection-words.js';
 import { readArguments, type Arguments, type CommandName, UsageError } from './arguments.js';
 import { connect } from './connect.js';
 import { doctor } from './doctor.js';
+import { explain } from './explain.js';
 import { HELP } from './help.js';
 import { inspect } from './inspect.js';
 import { ls } from './ls.js';
@@ -13,7 +14,10 @@ import { top } from './top.js';
 import { unlock } from './unlock.js';
 import { watch } from './watch.js';
 
-const COMMANDS: Readonly<Record<CommandName, (session: Session) => Promise<number>>> = {
+/** `explain` is the only command that needs no Redis. */
+type SessionCommand = Exclude<CommandName, 'explain'>;
+
+const COMMANDS: Readonly<Record<SessionCommand, (session: Session) => Promise<number>>> = {
   ls,
   inspect,
   watch,
@@ -37,13 +41,14 @@ export async function run(given: readonly string[]): Promise<number> {
     const args = readArguments(given);
     if (args.command === 'version') return await print(version());
     if (args.command === 'help') return await print(HELP);
+    if (args.command === 'explain') return await print(explain(args.operand ?? ''));
     return await runCommand(args, args.command);
   } catch (error) {
     return failed(error);
   }
 }
 
-async function runCommand(args: Arguments, command: CommandName): Promise<number> {
+async function runCommand(args: Arguments, command: SessionCommand): Promise<number> {
   const terminal = new Terminal(args.flags.has('json'));
   const client = connect(args, process.env);
   const abort = new AbortController();
@@ -55,7 +60,8 @@ async function runCommand(args: Arguments, command: CommandName): Promise<number
     return await COMMANDS[command]({ args, client, terminal, signal: abort.signal });
   } catch (error) {
     if (abort.signal.aborted) return EXIT.interrupted;
-    if (error instanceof RedisUnavailableError && connectionError instanceof Error) {
+    const isSaid = connectionError instanceof Error && (error as Error).message.includes(connectionError.message);
+    if (error instanceof RedisUnavailableError && connectionError instanceof Error && !isSaid) {
       throw new RedisUnavailableError(`${error.message} (${connectionError.message})`, 'none', { cause: error });
     }
     throw error;

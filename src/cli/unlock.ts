@@ -28,7 +28,9 @@ export async function unlock({ args, client, terminal, signal }: Session): Promi
     );
     return EXIT.no;
   }
-  if (others.length > 0) throw new UsageError('the lock has several owners; name one of them with --owner <owner id>');
+  // An owner of both halves of a read-write lock is listed twice.
+  if (others.some((other) => other.owner !== owner.owner))
+    throw new UsageError('the lock has several owners; name one of them with --owner <owner id>');
   if (!confirmed) {
     await terminal.lines(
       `This takes the lock from ${ownerText(owner)}. Its code may still run, beside the next owner:`,
@@ -52,8 +54,10 @@ async function ask(question: string, signal: AbortSignal): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stdout });
   // On a terminal, readline gets Ctrl-C instead of the process.
   lines.on('SIGINT', () => process.emit('SIGINT'));
+  // Ctrl-D ends the input without an answer.
+  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
-    return await lines.question(question, { signal });
+    return await Promise.race([lines.question(question, { signal }), ended]);
   } finally {
     lines.close();
   }

@@ -75,14 +75,14 @@ const LEAST = { first: 16, last: 16 };
 /** The largest width of a column without a terminal, where each row would be padded to it. Longer cells stick out. */
 const WIDEST = 100;
 
-/** Rows as lines, each column as wide as its widest cell. On a narrow terminal the last and the first column give way. */
+/** Rows as lines, each column as wide as its widest cell. On a narrow terminal the first column gives way, and then the last. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[], columns: number): string[] {
   const all = [head, ...rows].map((row) => row.map((cell) => Array.from(cell)));
   const isTerminal = columns !== Infinity;
   const widths = head.map((_, at) => all.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), 0));
   for (const [at, least] of [
-    [widths.length - 1, LEAST.last],
     [0, LEAST.first],
+    [widths.length - 1, LEAST.last],
   ] as const) {
     const excess = widths.reduce((sum, width) => sum + width + 2, -2) - columns;
     const width = widths[at] as number;
@@ -91,14 +91,18 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return all.map((row) =>
     row
       .map((cell, at) =>
-        fit(cell, isTerminal ? (widths[at] as number) : Math.min(widths[at] as number, WIDEST), isTerminal),
+        fit(cell, isTerminal ? (widths[at] as number) : Math.min(widths[at] as number, WIDEST), isTerminal, at === 0),
       )
       .join('  ')
       .trimEnd(),
   );
 }
 
-function fit(chars: readonly string[], width: number, mayCut: boolean): string {
-  if (chars.length > width && mayCut) return `${chars.slice(0, width - 1).join('')}…`;
+/** Names often begin alike and differ at their ends, so a name is cut in its middle. */
+function fit(chars: readonly string[], width: number, mayCut: boolean, isName: boolean): string {
+  if (chars.length > width && mayCut) {
+    const tail = isName ? Math.floor((width - 1) / 2) : 0;
+    return `${chars.slice(0, width - 1 - tail).join('')}…${tail === 0 ? '' : chars.slice(-tail).join('')}`;
+  }
   return chars.join('') + ' '.repeat(Math.max(0, width - chars.length));
 }

@@ -43,8 +43,8 @@ import {
 import { CountDownLatch } from '../synchronizers/latch.js';
 import { FairLock } from '../locks/fair-lock.js';
 import { checkTokens, FencedHold, FencedLock, type FencedLockOptions } from '../locks/fenced-lock.js';
-import { GroupLockProtocol } from '../protocols/group-lock-protocol.js';
-import { GroupMultiLock } from '../locks/group-lock.js';
+import { GroupLockProtocol } from '../several/group/group-lock-protocol.js';
+import { GroupMultiLock } from '../several/group/group-lock.js';
 import { LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from '../several/joint-hold.js';
 import { locksAndOptions } from '../several/joint-lock.js';

@@ -13,7 +13,7 @@ import { Watchdog } from '../holding/watchdog.js';
 import type { LockServices } from '../locks/single-lock.js';
 import type { ResolvedOptions } from '../options.js';
 import { CallSite } from '../ownership/call-site.js';
-import { groupRenewal } from '../protocols/group-lock-protocol.js';
+import { groupRenewal } from '../several/group/group-lock-protocol.js';
 import { plainRenewal } from '../protocols/plain-lock-protocol.js';
 import type { ProtocolPort } from '../protocols/protocol-port.js';
 import { readWriteRenewal } from '../protocols/read-write-lock-protocol.js';
@@ -78,7 +78,7 @@ export function mechanismsOf({
   const sections = new Sections();
   const clock = new LeaseClock(systemClock);
   const compensations = new Compensations(clock);
-  const watchdog = new Watchdog(clock, reports, options.lockWatchdogTimeout, options.renewEveryMs);
+  const watchdog = new Watchdog(clock, reports);
   let owners = 0;
   const newOwner = (): string => `${clientId}:${++owners}`;
   const callSite = (above: (...args: never[]) => unknown): CallSite | undefined =>
@@ -167,10 +167,10 @@ export function wire(clientId: string, given: UserConnection, options: ResolvedO
   logToNodeDebug({ id: clientId, events: reports.events });
   let clockReported = false;
   const topology = openTopology(given, options, connectionNameOf(clientId, options.clientName), clock, {
-    error: (connection, cause) => reports.connectionError(connection, cause),
+    error: (connection, cause) => reports.report('connectionError', {}, { connection, cause }),
     clockUnavailable: (cause) => {
       // Every connection reports that Redis refuses TIME. Emit one event per client.
-      if (!clockReported) reports.clockUnavailable(cause);
+      if (!clockReported) reports.report('clockUnavailable', {}, { cause });
       clockReported = true;
     },
   });

@@ -1,10 +1,10 @@
 /*
- * The messages that the package publishes through node:diagnostics_channel, for monitoring agents. The names and fields
- * follow Node's own channels of Web Locks (`name`, `mode`), and those of ioredis and undici
- * (`<package>:<subject>:<fact>`). The messages contain no argument of a command and no address of a server: both
- * may contain credentials.
+ * The messages that the package publishes through node:diagnostics_channel, for monitoring agents. The tracing channels
+ * are below, the other channels in the table of facts (events.ts). The names and fields follow Node's own channels of Web
+ * Locks (`name`, `mode`), and those of ioredis and undici (`<package>:<subject>:<fact>`). The messages contain no argument
+ * of a command and no address of a server: both may contain credentials.
  */
-import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { tracingChannel } from 'node:diagnostics_channel';
 import type { LossReason } from '../errors.js';
 import type { LockKind, LockMode, MissOutcome } from '../events.js';
 
@@ -127,8 +127,3 @@ export interface ConnectionErrorMessage {
 
 export const acquireChannel = tracingChannel<unknown, AcquireMessage>('holdfast:acquire');
 export const holdChannel = tracingChannel<unknown, HoldMessage>('holdfast:hold');
-export const leaseRenewed = channel('holdfast:lease:renewed');
-export const renewFailed = channel('holdfast:lease:renewFailed');
-export const leaseLost = channel('holdfast:lease:lost');
-export const forceUnlocked = channel('holdfast:forceUnlocked');
-export const connectionError = channel('holdfast:connection:error');

@@ -1,9 +1,6 @@
 import { debuglog } from 'node:util';
 import { InvalidArgumentError } from '../errors.js';
-import type { EventBus, LockEvents } from '../events.js';
-import { quoted, visible } from '../visible.js';
-
-type Level = keyof ConsoleLogger;
+import { FACTS, type EventBus, type Fact, type LockEvents, type LogLevel } from '../events.js';
 
 /** A logger that takes a message first and an object second, as `console`, winston and the logger of Nest do. */
 export interface ConsoleLogger {
@@ -26,42 +23,6 @@ export interface LoggedClient {
   readonly id: string;
   readonly events: EventBus;
 }
-
-type Entry<K extends keyof LockEvents> = readonly [
-  level: Level | ((event: LockEvents[K]) => Level),
-  message: (event: LockEvents[K]) => string,
-];
-
-/** The level and the message of each event. A lost lock needs attention. What the client repeats by itself is a warning. */
-const ENTRIES: { readonly [K in keyof LockEvents]: Entry<K> } = {
-  acquired: ['debug', ({ lockName }) => `acquired ${quoted(lockName)}`],
-  notAcquired: [
-    ({ outcome }) => (outcome === 'failed' ? 'warn' : 'debug'),
-    ({ lockName, outcome }) => `did not acquire ${quoted(lockName)}: ${outcome}`,
-  ],
-  released: ['debug', ({ lockName }) => `released ${quoted(lockName)}`],
-  waiting: ['debug', ({ lockName }) => `waiting for ${quoted(lockName)}`],
-  renewed: ['debug', ({ lockName }) => `renewed ${quoted(lockName)}`],
-  renewFailed: ['warn', ({ lockName }) => `could not renew ${quoted(lockName)}; the client tries again`],
-  leaseLost: ['error', ({ lockName, reason }) => `lost ${quoted(lockName)}: ${reason}`],
-  permitsAcquired: ['debug', ({ lockName, permits }) => `acquired ${permits} permit(s) of ${quoted(lockName)}`],
-  permitsReleased: ['debug', ({ lockName, permits }) => `released ${permits} permit(s) of ${quoted(lockName)}`],
-  latchPassed: ['debug', ({ lockName }) => `passed latch ${quoted(lockName)}`],
-  latchCountedDown: ['debug', ({ lockName }) => `counted down latch ${quoted(lockName)}`],
-  releaseFailed: [
-    'warn',
-    ({ lockName }) => `could not release ${quoted(lockName)}; the release continues in the background`,
-  ],
-  forceUnlocked: [
-    'warn',
-    ({ lockName, owner, by = 'an unnamed user', result }) =>
-      `${visible(by)} wanted to free ${quoted(lockName)} of ${owner}: ${result}`,
-  ],
-  connectionError: ['warn', ({ connection }) => `the ${connection} connection failed; the client connects again`],
-  clockUnavailable: ['warn', () => 'Redis refuses TIME, so it cannot recognize a request that arrives too late'],
-};
-
-const TYPES = Object.keys(ENTRIES) as (keyof LockEvents)[];
 
 /**
  * Writes the events of a client to a logger: a lost lock as `error`; failed renewals, releases, connections and
@@ -89,10 +50,10 @@ export function logToNodeDebug(client: LoggedClient): void {
 
 function listen(
   { id, events }: LoggedClient,
-  write: (level: Level, message: string, fields: Record<string, unknown>) => void,
+  write: (level: LogLevel, message: string, fields: Record<string, unknown>) => void,
 ): () => void {
   const log = (type: keyof LockEvents): (() => void) => {
-    const [level, message] = ENTRIES[type] as unknown as Entry<keyof LockEvents>;
+    const [, level, message] = FACTS[type] as unknown as Fact<keyof LockEvents>;
     return events.on(type, (event) => {
       const { cause, ...facts } = event as typeof event & { cause?: unknown };
       const fields = { event: type, clientId: id, ...facts };
@@ -103,15 +64,15 @@ function listen(
       );
     });
   };
-  const stops = TYPES.map((type) => log(type));
+  const stops = (Object.keys(FACTS) as (keyof LockEvents)[]).map(log);
   return () => {
     for (const stop of stops) stop();
   };
 }
 
 function checkLogger(logger: unknown): void {
-  const methods: Level[] = ['error', 'warn', 'debug'];
-  const given = logger as Partial<Record<Level, unknown>> | null | undefined;
+  const methods: LogLevel[] = ['error', 'warn', 'debug'];
+  const given = logger as Partial<Record<LogLevel, unknown>> | null | undefined;
   if (methods.every((method) => typeof given?.[method] === 'function')) return;
   throw new InvalidArgumentError('logger', 'a logger with the methods error, warn and debug', logger);
 }

@@ -6,18 +6,10 @@ import { afterChange } from '../after-change.js';
 import { ClientClosedError, LockLostError, UnknownPermitError, type LossReason } from '../errors.js';
 import { callerContext } from '../redis/connections/detached.js';
 import { acquireChannel, holdChannel, type AcquireMessage, type HoldMessage } from './channels.js';
-import { missOf } from './reports.js';
-
-/** A lock or synchronizer, as the channels name it. */
-export type TracedSubject = Pick<HoldMessage, 'name' | 'group' | 'kind' | 'mode' | 'clientId'>;
+import { missOf, type Settle, type TracedSubject } from './reports.js';
 
 /** The fields of a grant in the messages. */
 export type TracedGrant = Pick<AcquireMessage, 'owner' | 'holdCount' | 'handedOff'>;
-
-interface Settle<H> {
-  granted(hold: H): void;
-  failed(error: unknown): void;
-}
 
 /** Whether a tracing channel has subscribers. */
 export const isTraced = (): boolean => acquireChannel.hasSubscribers || holdChannel.hasSubscribers;

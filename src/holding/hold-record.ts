@@ -21,8 +21,10 @@ export const deadlineOf = (sentAt: LeaseClockMs, leaseMs: number, drift?: HoldTe
 /** The terms of one acquisition. */
 export interface HoldTerms {
   readonly leaseMs: number;
-  /** The caller gave no lease: the watchdog renews the hold. */
+  /** The watchdog renews the hold. `false`: the caller gave a lease that is not renewed. */
   readonly watched: boolean;
+  /** Longest time, in ms after the grant, for which the watchdog renews the hold. Absent: without limit. */
+  readonly maxHoldMs?: number | undefined;
   readonly byUnlock: boolean;
   readonly site: CallSite | undefined;
   /** Monotonic time, in ms, of the call. */
@@ -64,8 +66,10 @@ export class LossSignal {
 export class HoldRecord extends LossSignal {
   state: 'open' | 'lost' | 'releasing' | 'closed' = 'open';
   leaseMs: number;
-  /** The watchdog renews the hold. `false`: the caller gave the lease. */
+  /** The watchdog renews the hold. `false`: the caller gave a lease that is not renewed. */
   watched: boolean;
+  /** Until when the watchdog renews the hold. */
+  renewedUntil: LeaseClockMs;
   /** `lock()` or `tryLock()` opened the hold, so `unlock()` releases it. */
   readonly byUnlock: boolean;
   readonly site: CallSite | undefined;
@@ -109,12 +113,24 @@ export class HoldRecord extends LossSignal {
     super();
     this.leaseMs = terms.leaseMs;
     this.watched = terms.watched;
+    this.renewedUntil = sentAt + (terms.maxHoldMs ?? Infinity);
     this.byUnlock = terms.byUnlock;
     this.site = terms.site;
     this.drift = terms.drift;
     this.mayBeKept = terms.joint === undefined ? 'alone' : 'never';
     this.leaseEnd = sentAt + terms.leaseMs;
     this.longestLeaseMs = terms.leaseMs;
+  }
+
+  /** Whether the watchdog still extends the lease: it has not confirmed the last lease yet. */
+  get isRenewed(): boolean {
+    return this.watched && this.leaseEnd < this.renewedUntil;
+  }
+
+  /** Limits the renewal of a hold that has begun. */
+  renewUntil(until: LeaseClockMs): void {
+    this.renewedUntil = until;
+    this.leaseEnd = Math.min(this.leaseEnd, until);
   }
 
   get side(): Side {

@@ -54,6 +54,8 @@ export class Lease {
   /** Number of begun plus ended partial releases. A renewal that was pending during one confirms no deadline. */
   #partials = 0;
   #lastEnd: MonotonicMs = 0;
+  /** When the watchdog last renewed the tenure; before, when the first hold opened that it renews. */
+  renewedAt: LeaseClockMs = 0;
   /** A renewal was sent. Its attempts may run late. */
   hasRenewed = false;
   #confirmedAtJump: JumpedMs;
@@ -81,18 +83,38 @@ export class Lease {
     return this.deadline + this.services.clock.jumpedSince(this.#confirmedAtJump);
   }
 
-  /** When the leases that callers gave end. 0 if they have ended by the lease clock, or if no caller gave one. */
+  /**
+   * When the leases end that the watchdog does not extend: callers gave them, or they are the last ones. 0 if they have
+   * ended by the lease clock, or if there are none.
+   */
   get givenEnd(): MonotonicMs {
     const { clock } = this.services;
     let end = -Infinity;
-    for (const hold of this.tenure.holds) if (!hold.watched && hasCaller(hold)) end = Math.max(end, hold.leaseEnd);
+    for (const hold of this.tenure.holds) if (!hold.isRenewed && hasCaller(hold)) end = Math.max(end, hold.leaseEnd);
     return end > clock.now() ? clock.monotonicAt(end) : 0;
   }
 
-  /** Whether the watchdog renews the tenure. */
+  /** Whether a hold has a lease that the watchdog renews, or has renewed until its last lease. */
   get watched(): boolean {
     for (const hold of this.tenure.holds) if (hold.watched) return true;
     return false;
+  }
+
+  /** The shortest lease, in ms, that the watchdog still extends. `Infinity`: it renews no hold of this tenure. */
+  get shortestRenewed(): number {
+    let shortest = Infinity;
+    for (const { watched, leaseEnd, renewedUntil, leaseMs } of this.tenure.holds)
+      if (watched && leaseEnd < renewedUntil) shortest = Math.min(shortest, leaseMs);
+    return shortest;
+  }
+
+  /** Why the tenure is lost at its deadline. */
+  get lossAtDeadline(): LossReason {
+    const open = this.tenure.holds.filter(hasCaller);
+    const end = Math.max(...open.map(({ leaseEnd }) => leaseEnd));
+    return open.some(({ leaseEnd, renewedUntil }) => leaseEnd === end && end >= renewedUntil)
+      ? 'maxHoldTime'
+      : 'expired';
   }
 
   /** When the last lease that any request of this tenure can have set has ended. */
@@ -153,13 +175,11 @@ export class Lease {
 
   async #confirm(): Promise<LockError | undefined> {
     const { tenure } = this;
-    const { clock, options } = this.services;
-    // A renewal for 1 ms extends nothing, so a lease that the caller gave does not change.
-    const leaseMs = this.watched ? options.lockWatchdogTimeout : 1;
-    const ticket = this.takeRenewalTicket(leaseMs);
+    const { clock } = this.services;
+    const item = this.renewalItem();
+    const ticket = this.takeRenewalTicket(item.leaseMs);
     const { jumped } = ticket;
     const { renewal } = tenure.protocol;
-    const item = this.renewalItem(leaseMs);
     const request = await orByKey(renewal, item, await renewal.renew([item]).done);
     if (tenure.state !== 'held') return undefined;
     const [reply = 'lost'] = request.reply ?? [];
@@ -182,7 +202,8 @@ export class Lease {
     const sentAt = clock.at(request.sentAt, jumped);
     const jump = clock.jumpedSince(this.#confirmedAtJump, jumped);
     for (const hold of tenure.holds) {
-      if (hold.watched) hold.leaseEnd = sentAt + Math.min(reply.remainingMs, hold.leaseMs);
+      if (hold.isRenewed)
+        hold.leaseEnd = Math.min(sentAt + Math.min(reply.remainingMs, hold.leaseMs), hold.renewedUntil);
       else hold.leaseEnd = Math.min(hold.leaseEnd + jump, sentAt + reply.remainingMs);
     }
     this.#confirmedAtJump = jumped;
@@ -190,13 +211,23 @@ export class Lease {
     return undefined;
   }
 
-  /** The arguments of a renewal of `only` this hold. Without `only`: of all holds that the watchdog renews. */
-  renewalItem(leaseMs: number, only?: HoldRecord): RenewalItem {
-    const { protocol, owner } = this.tenure;
+  /**
+   * The arguments of a renewal of `only` this hold, for `onlyMs`. Without `only`: of all holds that the watchdog renews. If
+   * there are none, the renewal is for 1 ms: it extends nothing.
+   */
+  renewalItem(only?: HoldRecord, onlyMs = 1): RenewalItem {
+    const { protocol, owner, holds: all } = this.tenure;
+    let leaseMs = onlyMs;
+    if (only === undefined) {
+      const now = this.services.clock.now();
+      for (const { watched, leaseEnd, renewedUntil, leaseMs: ownMs } of all)
+        if (watched && leaseEnd < renewedUntil)
+          leaseMs = Math.max(leaseMs, Math.min(ownMs, Math.ceil(renewedUntil - now)));
+    }
     const item = { key: protocol.key, owner, leaseMs };
     if (protocol.side === undefined && protocol.lockedValues === undefined) return item;
-    const renewed = (hold: HoldRecord): boolean => (only === undefined ? hold.watched : hold === only);
-    const holds = this.tenure.holds.map((hold) => ({
+    const renewed = (hold: HoldRecord): boolean => (only === undefined ? hold.isRenewed : hold === only);
+    const holds = all.map((hold) => ({
       side: hold.side,
       protocol: hold.protocol,
       renewed: renewed(hold),
@@ -230,7 +261,8 @@ export class Lease {
     for (const hold of only === undefined ? tenure.holds : [only]) {
       // The key may last longer for another hold. This hold counts on its own lease alone.
       const leaseMs = only === undefined ? Math.min(left, hold.leaseMs) : left;
-      if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, from + leaseMs);
+      const until = only === undefined ? hold.renewedUntil : Infinity;
+      if (only !== undefined || hold.watched) hold.leaseEnd = Math.max(hold.leaseEnd, Math.min(from + leaseMs, until));
     }
   }
 
@@ -250,7 +282,7 @@ export class Lease {
         throw new NotOwnerError(protocol.name, `extend(): this hold of ${quoted(protocol.name)} was released before.`);
       }
       const ticket = this.takeRenewalTicket(leaseMs);
-      const item = this.renewalItem(leaseMs, hold);
+      const item = this.renewalItem(hold, leaseMs);
       const request = await turns.answered(protocol.renewal.renew([item]), settleBy);
       turns.addDoubt(request.doubt);
       tenure.throwIfLost();

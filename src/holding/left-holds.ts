@@ -84,6 +84,9 @@ export interface BackgroundRelease {
   readonly optional?: boolean;
 }
 
+/** Whether the tenure is lost at its deadline. Redis may still have it. */
+export const isByClock = (reason: LossReason): boolean => reason === 'expired' || reason === 'maxHoldTime';
+
 /** A tenure, at the moment of its loss. */
 interface LosingTenure extends RemainingTenure {
   readonly lease: {
@@ -105,7 +108,7 @@ export function releaseAfterLoss(
   reason: LossReason,
   doubtUntil: MonotonicMs | undefined,
 ): BackgroundRelease | undefined {
-  if (reason !== 'expired') {
+  if (!isByClock(reason)) {
     // An owner that has lost one part of the lock may still have the other parts.
     if (protocol.lockedValues !== undefined) return { doubtUntil: doubtUntil ?? 0 };
     return acquireIsDoubtful ? {} : undefined;

@@ -63,5 +63,7 @@ export function loseHolds(tenure: LosingTenure, loss: LockLostError | ClientClos
 export function tellLoss({ services, owner }: EventfulTenure, hold: HoldRecord, loss: LockLostError): void {
   if (hold.told !== 'acquired') return;
   hold.told = 'ended';
-  services.reports.lost(hold.protocol, owner, services.clock.now() - hold.openedAt, loss);
+  const { reason, cause } = loss;
+  const held = services.clock.now() - hold.openedAt;
+  services.reports.report('leaseLost', hold.protocol, { owner, reason, held, cause }, loss);
 }

@@ -8,7 +8,7 @@ import type { JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import { ClientClosedError, LockLostError, type LockError, type LossReason } from '../errors.js';
 import { forgetWhenReleased, HoldRecord, type HoldTerms } from './hold-record.js';
 import type { BackgroundRelease } from './left-holds.js';
-import { countOpen, hasCaller, releaseAfterLoss, releaseInBackground, releaseLeft } from './left-holds.js';
+import { countOpen, hasCaller, isByClock, releaseAfterLoss, releaseInBackground, releaseLeft } from './left-holds.js';
 import { Lease, type LeasedTenure } from './lease.js';
 import { sendRelease, type LockProtocol, type SentRelease } from '../protocols/lock-protocol.js';
 import { ReleasesInTurn, type ReleasingTenure } from './release-in-turn.js';
@@ -94,8 +94,13 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
   open(terms: HoldTerms, sentAt: LeaseClockMs, now: LeaseClockMs, parent?: HoldRecord, protocol = this.protocol) {
     const hold = new HoldRecord(parent, terms, sentAt, now, protocol);
     // Nearly every tenure has one hold. An array literal has room for exactly one; `push()` makes V8 reserve more.
-    if (this.holds.length === 0) this.holds = [hold];
-    else this.holds.push(hold);
+    if (this.holds.length === 0) {
+      this.holds = [hold];
+      this.lease.renewedAt = now;
+    } else {
+      if (!this.lease.watched) this.lease.renewedAt = now;
+      this.holds.push(hold);
+    }
     this.lease.recordLease(terms.leaseMs, this.services.clock.monotonicAt(now));
     this.services.watchdog.add(this);
     return hold;
@@ -168,8 +173,9 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
    * release of another hold is pending: that release frees the lock.
    */
   loseExpired(cause?: unknown): void {
-    if ((this.#releases?.pending ?? 0) === 0) return void this.lose('expired', cause);
-    loseHolds(this, lossOf(this, 'expired', cause));
+    const reason = this.lease.lossAtDeadline;
+    if ((this.#releases?.pending ?? 0) === 0) return void this.lose(reason, cause);
+    loseHolds(this, lossOf(this, reason, cause));
   }
 
   /** Hands over or frees a lock that no hold uses: Redis granted it to a call that had already ended. */
@@ -268,7 +274,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.state = 'over';
     const release = releaseAfterLoss(this, reason, this.#turns?.doubtUntil);
     // Redis has also lost the holds that it kept, unless only the leases of the open holds have ended.
-    if (reason !== 'expired') this.holds = this.holds.filter(hasCaller);
+    if (!isByClock(reason)) this.holds = this.holds.filter(hasCaller);
     this.services.watchdog.remove(this);
     this.host.tenureEnded(this, 'lost');
     loseHolds(this, loss);

@@ -1,6 +1,7 @@
 /*
- * The one renewal loop. A client has one timer. The timer fires for the next tick (a third of `lockWatchdogTimeout`),
- * for a batch that has to be repeated, and for the earliest deadline of all holds, renewed or not.
+ * The one renewal loop. A client has one timer. The timer fires for the next tick (a third of a lease), for a batch that has
+ * to be repeated, and for the earliest deadline of all holds, renewed or not. A tick renews the tenures that are due, and all
+ * others whose leases are about as long: so locks with the same lease stay together.
  */
 import type { LeaseClock, Timer, JumpedMs, LeaseClockMs, MonotonicMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
@@ -8,11 +9,15 @@ import { RefusedError } from '../errors.js';
 import { failedBySplit, orByKey } from '../redis/server-error.js';
 import type { RenewalTicket } from './lease.js';
 import { LightSet } from '../light-set.js';
-import type { Renewal, RenewalScript } from '../protocols/lock-protocol.js';
+import type { Renewal, RenewalItem, RenewalScript } from '../protocols/lock-protocol.js';
 import { watchForLeak } from './single-hold.js';
 import type { Tenure } from './tenure.js';
 import { DEADLINES_TOGETHER_MS, RENEWAL_RETRY_MS } from '../timing.js';
 
+/** How many renewals a lease has. */
+const TICKS_A_LEASE = 3;
+/** Leases of which the shorter one is longer than this share of the longer one are renewed together. */
+const TOGETHER = 2 / 3;
 const BATCH = 100;
 /** A client with 100,000 locks sends their renewals over more than 100 turns of the event loop. */
 const BATCHES_A_TURN = 8;
@@ -31,9 +36,7 @@ export class Watchdog {
 
   constructor(
     private readonly clock: LeaseClock,
-    private readonly reports: Pick<Reports, 'renewed' | 'renewFailed'>,
-    private readonly leaseMs: number,
-    private readonly everyMs: number,
+    private readonly reports: Pick<Reports, 'report'>,
   ) {}
 
   get size(): number {
@@ -49,12 +52,12 @@ export class Watchdog {
     if (this.#closed) return;
     this.#tenures.add(tenure);
     this.deadlineMoved(tenure);
-    // The last release does not stop the tick. The tick stops when it finds no watched tenure. Otherwise every section
+    // The last release does not stop the tick. The tick stops when it finds no tenure to renew. Otherwise every section
     // without a lease would start and stop a timer.
-    if (this.#nextTick === Infinity && tenure.lease.watched) {
-      this.#nextTick = this.clock.now() + this.everyMs;
-      this.#arm();
-    }
+    const dueAt = tenure.lease.renewedAt + tenure.lease.shortestRenewed / TICKS_A_LEASE;
+    if (dueAt >= this.#nextTick) return;
+    this.#nextTick = dueAt;
+    this.#arm();
   }
 
   remove(tenure: Tenure): void {
@@ -95,11 +98,7 @@ export class Watchdog {
     const now = this.clock.now();
     // Report losses first. After a blocked event loop a renewal must not delay the report to a caller.
     if (now >= this.#nextDeadline - DEADLINES_TOGETHER_MS) this.#checkDeadlines(now);
-    if (now >= this.#nextTick) {
-      const watched = [...this.#tenures].filter((tenure) => tenure.lease.watched);
-      this.#nextTick = watched.length > 0 ? now + this.everyMs : Infinity;
-      void this.#renew(watched);
-    }
+    if (now >= this.#nextTick) void this.#renew(this.#takeDue(now));
     if (now >= this.#nextRetry) {
       const retries = [...this.#retries];
       this.#retries.clear();
@@ -107,6 +106,31 @@ export class Watchdog {
       void this.#renew(retries);
     }
     this.#arm();
+  }
+
+  /** Returns the tenures to renew now, and sets the next tick. */
+  #takeDue(now: LeaseClockMs): Tenure[] {
+    const dueMs = new Set<number>();
+    const renewed: Tenure[] = [];
+    for (const tenure of this.#tenures) {
+      const { renewedAt, shortestRenewed } = tenure.lease;
+      if (shortestRenewed === Infinity) continue;
+      renewed.push(tenure);
+      if (now >= renewedAt + shortestRenewed / TICKS_A_LEASE) dueMs.add(shortestRenewed);
+    }
+    this.#nextTick = Infinity;
+    const due: Tenure[] = [];
+    for (const tenure of renewed) {
+      const leaseMs = tenure.lease.shortestRenewed;
+      for (const each of dueMs) {
+        if (Math.min(each, leaseMs) <= Math.max(each, leaseMs) * TOGETHER) continue;
+        tenure.lease.renewedAt = now;
+        due.push(tenure);
+        break;
+      }
+      this.#nextTick = Math.min(this.#nextTick, tenure.lease.renewedAt + leaseMs / TICKS_A_LEASE);
+    }
+    return due;
   }
 
   #checkDeadlines(now: number): void {
@@ -142,7 +166,7 @@ export class Watchdog {
       const script = tenure.protocol.renewal;
       const bySlot = groups.get(script) ?? new Map<string | number, Tenure[]>();
       groups.set(script, bySlot);
-      const slot = script.groupOf(tenure.lease.renewalItem(this.leaseMs));
+      const slot = script.groupOf(tenure.lease.renewalItem());
       let group = bySlot.get(slot);
       if (group === undefined) {
         group = [];
@@ -156,8 +180,8 @@ export class Watchdog {
 
   async #renewBatch(script: RenewalScript, batch: readonly Tenure[]): Promise<void> {
     for (const tenure of batch) tenure.holds.forEach(watchForLeak);
-    const tickets = batch.map((tenure) => tenure.lease.takeRenewalTicket(this.leaseMs));
-    const items = batch.map((tenure) => tenure.lease.renewalItem(this.leaseMs));
+    const items = batch.map((tenure) => tenure.lease.renewalItem());
+    const tickets = batch.map((tenure, i) => tenure.lease.takeRenewalTicket((items[i] as RenewalItem).leaseMs));
     let request: Renewal = await script.renew(items).done;
     const [only, ...others] = items;
     if (only !== undefined && others.length === 0) request = await orByKey(script, only, request);
@@ -178,14 +202,14 @@ export class Watchdog {
     batch.forEach((tenure, i) => {
       if (tenure.state !== 'held') return;
       if (request.error !== undefined) {
-        this.reports.renewFailed(tenure.protocol, tenure.owner, request.error);
+        this.reports.report('renewFailed', tenure.protocol, { owner: tenure.owner, cause: request.error });
         this.#retry(tenure);
         return;
       }
       const reply = request.reply?.[i] ?? 'lost';
       tenure.lease.renewed(tickets[i] as RenewalTicket, request.sentAt, reply);
       if (reply === 'lost') return;
-      this.reports.renewed(tenure.protocol, tenure.owner, reply.remainingMs);
+      this.reports.report('renewed', tenure.protocol, { owner: tenure.owner, remaining: reply.remainingMs });
     });
   }
 

@@ -189,7 +189,7 @@ async function read(
     // A key may be forbidden, or its slot may have left this server. One name at a time, the others are read.
     const each = names.map(async (name) => {
       await pace?.();
-      return executor.ask(inspect, keysOf(keyPrefix + name), [most]).catch(ifRefused(undefined));
+      return executor.ask(inspect, keysOf(keyPrefix + name), [most]).catch(ifKeyRefused);
     });
     return Promise.all(each);
   }
@@ -214,6 +214,12 @@ function channelsOf({ kind }: Inspection, key: string): string[] {
   if (kind === 'permits') return [semaphoreChannel(key)];
   if (kind === 'counter') return [semaphoreChannel(key), latchChannel(key)];
   return [lockChannel(key)];
+}
+
+/** Rethrows every error except that of a key that the user of the connection may not read. Other names may be readable. */
+function ifKeyRefused(error: unknown): undefined {
+  if (error instanceof RefusedError && error.rule?.startsWith('+') !== true) return undefined;
+  throw error;
 }
 
 /** Rethrows every error except that of a server that refuses the command. */

@@ -51,19 +51,14 @@ export function checkForceOptions(options: ForceUnlockOptions): ForceUnlockOptio
 export async function forceUnlock(forcing: Forcing, named: Named, options: ForceUnlockOptions): Promise<boolean> {
   const { port, reports } = forcing;
   const name = nameOf(named);
-  const attempt = {
-    lockName: name,
-    group: groupOf(named),
-    owner: options.ifOwner,
-    by: options.by,
-    address: options.address,
-  };
+  const lock = { name, group: groupOf(named) };
+  const attempt = { owner: options.ifOwner, by: options.by, address: options.address };
   try {
     const isFreed = await request(forcing, port.keyPrefix + name, options.ifOwner);
-    reports.forceUnlocked({ ...attempt, result: isFreed ? 'freed' : 'not the owner' });
+    reports.report('forceUnlocked', lock, { ...attempt, result: isFreed ? 'freed' : 'not the owner' });
     return isFreed;
   } catch (cause) {
-    reports.forceUnlocked({ ...attempt, result: 'failed', cause });
+    reports.report('forceUnlocked', lock, { ...attempt, result: 'failed', cause });
     throw cause;
   }
 }

@@ -1,7 +1,8 @@
 /* Checks of the arguments of public calls. Each check runs before any command. */
-import { checkLease } from '../lease-time.js';
+import { checkLease, checkMaxHoldTime } from '../lease-time.js';
 import { isLockContext, type LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
+import { MIN_RENEWED_LEASE_MS } from '../timing.js';
 import { checkReleaseMode, checkWellFormed, refuseUnknown, type ReleaseMode } from '../options.js';
 
 /** The options of an acquiring call. */
@@ -18,6 +19,21 @@ export interface AcquireOptions {
    * @defaultValue the watchdog renews the hold until its release
    */
   leaseTime?: number | undefined;
+  /**
+   * `true`: the watchdog renews the hold with `leaseTime` in place of the client's `lockWatchdogTimeout`, every third of
+   * it. `leaseTime` is then at least 100. Without a `leaseTime`, the watchdog renews every hold.
+   *
+   * @defaultValue a hold with a `leaseTime` is not renewed
+   */
+  renew?: boolean | undefined;
+  /**
+   * Longest time, in milliseconds, for which the watchdog renews the hold, counted from its grant: at least 100, or
+   * `Infinity`. Then the hold is lost with the reason `maxHoldTime`: its signal aborts, and the lock is free. Not for a
+   * hold with a `leaseTime` that is not renewed.
+   *
+   * @defaultValue the option `maxHoldTime` of the client
+   */
+  maxHoldTime?: number | undefined;
   /** Aborts the wait. A granted hold is not affected. */
   signal?: AbortSignal | undefined;
   /** The owner of the hold, regardless of the calling code. No flow enters such a hold. */
@@ -61,6 +77,24 @@ export function checkValues(values: unknown): readonly string[] {
 /** @returns the lease, or `undefined` if the watchdog renews the hold. A lease of -1 means the same. */
 export function checkLeaseTime(value: unknown, without = 'for the watchdog'): number | undefined {
   return value === undefined || value === -1 ? undefined : checkLease(value, `, or -1 ${without}`);
+}
+
+/** Checks how a hold is renewed. `leaseTime`: the checked lease of the call. */
+export function checkRenewal({ renew, maxHoldTime }: AcquireOptions, leaseTime: number | undefined): void {
+  if (renew !== undefined && typeof renew !== 'boolean')
+    throw new InvalidArgumentError('renew', 'true or false', renew);
+  if (renew === false && leaseTime === undefined) {
+    const expectation = 'absent in a call without a leaseTime';
+    const message = 'renew: false needs a leaseTime: without one, the watchdog renews the hold';
+    throw new InvalidArgumentError('renew', expectation, renew, message);
+  }
+  if (renew === true && leaseTime !== undefined && leaseTime < MIN_RENEWED_LEASE_MS) {
+    throw new InvalidArgumentError('leaseTime', `at least ${MIN_RENEWED_LEASE_MS} (ms) with renew: true`, leaseTime);
+  }
+  checkMaxHoldTime(maxHoldTime);
+  if (maxHoldTime === undefined || leaseTime === undefined || renew === true) return;
+  const message = 'maxHoldTime limits a hold that is renewed: leave it out, leave out leaseTime, or pass renew: true';
+  throw new InvalidArgumentError('maxHoldTime', 'absent beside a leaseTime that is not renewed', maxHoldTime, message);
 }
 
 export function checkWaitTime(value: unknown, byDefault: number): number {

@@ -9,28 +9,33 @@ import {
   checkContext,
   checkLeaseTime,
   checkOptions,
+  checkRenewal,
   checkWaitTime,
   type AcquireOptions,
   type LockOptions,
   type TryLockOptions,
 } from './arguments.js';
 
-const LOCK_OPTIONS = ['leaseTime', 'signal', 'context'] as const;
-const CALL_OPTIONS = ['signal', 'context'] as const;
+const CALL_OPTIONS = ['renew', 'maxHoldTime', 'signal', 'context'] as const;
+const LOCK_OPTIONS = ['leaseTime', ...CALL_OPTIONS] as const;
 /** @internal */
-export const ACQUIRE_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context', 'release'] as const;
-const TRY_LOCK_OPTIONS = ['waitTime', 'leaseTime', 'signal', 'context'] as const;
+export const ACQUIRE_OPTIONS = ['waitTime', ...LOCK_OPTIONS, 'release'] as const;
+const TRY_LOCK_OPTIONS = ['waitTime', ...LOCK_OPTIONS] as const;
 
 /** The options of `lock()` and `tryLock()` when the call passes its times as separate arguments. */
-export type CallOptions = Pick<AcquireOptions, 'signal' | 'context'>;
+export type CallOptions = Pick<AcquireOptions, 'renew' | 'maxHoldTime' | 'signal' | 'context'>;
 
 /** @internal A public method, as the marker above which a call site is captured. */
 export type Method = (...args: never[]) => unknown;
 
 /** @internal An acquiring call after the check of its arguments. */
 export interface LockCall {
-  /** Lease in milliseconds; `undefined` if the watchdog renews the hold. */
+  /** Lease in milliseconds; `undefined`: that of the client. */
   readonly leaseTime: number | undefined;
+  /** The watchdog renews the hold. */
+  readonly renewed: boolean;
+  /** Longest time, in ms, for which it does; `undefined`: that of the client. */
+  readonly maxHoldTime: number | undefined;
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
   readonly context: LockContext | undefined;
@@ -99,15 +104,22 @@ export const lockCallOf = (
   byUnlock: boolean,
   context: LockContext | undefined,
   site: CallSite | undefined,
-): LockCall => ({
-  leaseTime: checkLeaseTime(options.leaseTime),
-  waitTime: checkWaitTime(options.waitTime, waitByDefault),
-  signal: options.signal,
-  context: checkContext(options.context) ?? context,
-  byUnlock,
-  site,
-  release: options.release,
-});
+): LockCall => {
+  const { renew, maxHoldTime, signal, release } = options;
+  const leaseTime = checkLeaseTime(options.leaseTime);
+  if (renew !== undefined || maxHoldTime !== undefined) checkRenewal(options, leaseTime);
+  return {
+    leaseTime,
+    renewed: leaseTime === undefined || renew === true,
+    maxHoldTime,
+    waitTime: checkWaitTime(options.waitTime, waitByDefault),
+    signal,
+    context: checkContext(options.context) ?? context,
+    byUnlock,
+    site,
+    release,
+  };
+};
 
 /** @internal Returns the options of a `lock()` call. It takes an options object, or the lease as an argument. */
 export function lockOptions(first: number | LockOptions | undefined, second: unknown): AcquireOptions {

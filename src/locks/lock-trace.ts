@@ -1,7 +1,7 @@
 /* The tracing channels, as every kind of lock publishes to them. */
 import { holdChannel } from '../diagnostics/channels.js';
-import { modeOf } from '../diagnostics/reports.js';
-import { HoldTrace, traceAcquire, type TracedSubject } from '../diagnostics/traces.js';
+import { subjectOf, type TracedSubject } from '../diagnostics/reports.js';
+import { HoldTrace, traceAcquire } from '../diagnostics/traces.js';
 import type { Hold } from '../holding/hold.js';
 import { innermostHold, type HoldOwner } from '../holding/innermost-hold.js';
 import { runInside } from '../ownership/flow.js';
@@ -17,9 +17,8 @@ export function tracedSingle(
   protocol: LockProtocol,
   context: LockContext | undefined,
 ): TracedLock {
-  const { name, group, kind } = protocol;
   const nested = innermostHold(client, protocol, context) !== undefined;
-  return { name, group, kind, mode: modeOf(protocol), clientId: client.clientId, nested };
+  return { ...subjectOf(protocol, client.clientId), nested };
 }
 
 /** Traces an acquisition. `hasBody`: the section is a function, so `runTraced` begins the trace of the hold. */

@@ -7,7 +7,7 @@ import { runInside } from '../ownership/flow.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { showAs } from '../summary.js';
-import { ClientClosedError, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
+import { ClientClosedError, isForLoss, LockLostError, NotOwnerError, UnsupportedRuntimeError } from '../errors.js';
 import type { ReleaseMode } from '../options.js';
 import { checkBody, checkOptions } from './arguments.js';
 import type { AcquireOptions, ContextOptions, LockOptions, TryLockOptions } from './arguments.js';
@@ -265,6 +265,8 @@ export abstract class Lock<H extends Hold = Hold> {
    *
    * - `fn` fails: the call rejects with the error of `fn`, unchanged. If the release fails as well, the client emits
    *   `releaseFailed`.
+   * - `fn` fails because the hold was lost, with `signal.reason`, an error that has it in its chain of causes, or an
+   *   `AbortError`: the call rejects with a `LockLostError` whose `cause` is the error of `fn`.
    * - `fn` succeeds, but the hold was lost: the call rejects with a `LockLostError` whose `result` is the value of
    *   `fn`.
    * - `fn` succeeds, but the client was closed: the call rejects with a `ClientClosedError` whose `result` is the value
@@ -304,7 +306,10 @@ export abstract class Lock<H extends Hold = Hold> {
       // An `await` of a plain value would cost a short section two promises and two turns of the microtask queue.
       result = isThenable(returned) ? await returned : returned;
     } catch (error) {
-      await hold.release().catch((cause: unknown) => this.releaseFailed(hold, cause));
+      await hold.release().catch((cause: unknown) => {
+        if (!(cause instanceof LockLostError && isForLoss(error, cause))) return this.releaseFailed(hold, cause);
+        throw new LockLostError(this.name, hold.owner, cause.reason, { cause: error });
+      });
       throw error;
     }
     try {

@@ -14,5 +14,5 @@ export function notOwnerText(name: string, held: HoldRecord | undefined, family 
       'the yield of an async generator. Keep the Hold instead: ' +
       'const hold = await lock.acquire(); ... await hold.release().';
   }
-  return `${message} See docs/ownership.md.`;
+  return `${message} See npx holdfast explain ERR_LOCK_NOT_OWNER.`;
 }

@@ -38,6 +38,7 @@ export interface LockServices extends AcquireServices {
   readonly options: AcquireServices['options'] & {
     readonly attemptMs: number;
     readonly lockWatchdogTimeout: number;
+    readonly maxHoldTime: number;
     readonly release: ReleaseMode;
   };
   readonly longWaits: LongWaits;
@@ -161,12 +162,15 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'joint' | 'drift'>, settle: Settle): void {
     const { runtime, protocol, makeHold } = this;
-    const { leaseTime, waitTime, signal, context, byUnlock, site } = call;
-    const leaseMs = leaseTime ?? runtime.options.lockWatchdogTimeout;
+    const { leaseTime, renewed: watched, maxHoldTime, waitTime, signal, context, byUnlock, site } = call;
+    const { options } = runtime;
+    const longestMs = watched ? (maxHoldTime ?? options.maxHoldTime) : Infinity;
+    const leaseMs = Math.min(leaseTime ?? options.lockWatchdogTimeout, longestMs);
     const askedAt = runtime.reports.now();
-    const watched = leaseTime === undefined;
     const { owner, joint, drift } = member;
-    const terms = { owner, joint, drift, leaseMs, watched, byUnlock, site, askedAt };
+    // The time of a member begins with the grant of the whole.
+    const maxHoldMs = joint === undefined ? longestMs : Infinity;
+    const terms = { owner, joint, drift, leaseMs, watched, maxHoldMs, byUnlock, site, askedAt };
     acquire(
       runtime,
       { protocol, terms, limit: waitLimitOf(runtime.clock, waitTime, signal), context, makeHold },
@@ -217,7 +221,7 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal */
   protected override releaseFailed({ owner }: Hold, cause: unknown): void {
-    this.runtime.reports.releaseFailed(this.protocol, owner, cause);
+    this.runtime.reports.report('releaseFailed', this.protocol, { owner, cause });
   }
 
   /** @internal */

@@ -1,4 +1,5 @@
 import type { TracedGrant } from '../diagnostics/traces.js';
+import type { MonotonicMs } from '../clock.js';
 import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure } from '../errors.js';
 import { Hold } from '../holding/hold.js';
 import { checkLease } from '../lease-time.js';
@@ -15,6 +16,8 @@ export interface MultiHoldTerms {
   readonly quorum: number;
   /** Whether `unlock()` releases the hold. */
   readonly byUnlock: boolean;
+  /** Until when the members are renewed. */
+  readonly renewedUntil: MonotonicMs;
   /** Reports a failed release of one member when the release of the whole hold does not fail for it. */
   releaseFailed(member: SingleHold, cause: unknown): void;
 }
@@ -214,7 +217,12 @@ export class MultiHold extends Hold {
       return;
     }
     this.#members.push(member);
-    this.#lost.joined(SingleHold.tenureOf(member), SingleHold.recordOf(member));
+    const [tenure, record] = [SingleHold.tenureOf(member), SingleHold.recordOf(member)];
+    this.#lost.joined(tenure, record);
+    if (this.terms.renewedUntil === Infinity) return;
+    const { clock } = tenure.services;
+    record.renewUntil(clock.at(this.terms.renewedUntil, clock.jumpedByNow()));
+    tenure.deadlineMoved();
   }
 
   /** @internal A flow inside this hold is inside the hold of each member. */

@@ -73,9 +73,9 @@ export abstract class JointLock extends Lock<MultiHold> {
    */
   override async isLocked(): Promise<boolean> {
     this.checkOpen();
-    const tooMany = (locked: readonly boolean[]): boolean =>
-      locked.filter(Boolean).length > this.members.length - this.quorum;
-    return this.ask((member) => member.isLocked(), tooMany, [false, true]);
+    // A server without an answer cannot be acquired either.
+    const tooFewFree = (locked: readonly boolean[]): boolean => locked.filter((each) => !each).length < this.quorum;
+    return this.ask((member) => member.isLocked(), tooFewFree, [false, true]);
   }
 
   /**
@@ -149,11 +149,15 @@ export abstract class JointLock extends Lock<MultiHold> {
     meaning: (answers: readonly T[]) => V,
     _between?: readonly [T, T],
   ): Promise<V> {
-    return meaning(await Promise.all(this.members.map(question)));
+    const asked = this.members.map(question);
+    // A request that is still pending after the call could free the lock of a later owner.
+    await Promise.allSettled(asked);
+    return meaning(await Promise.all(asked));
   }
 
   /** @internal */
-  protected override take(call: LockCall, settle: LockSettle): void {
+  protected override take(given: LockCall, settle: LockSettle): void {
+    const call = { ...given, maxHoldTime: this.#maxHoldTimeOf(given) };
     const { signal, context } = call;
     if (signal?.aborted === true) return settle.failed(new LockAbortedError(this.name, signal.reason));
     if (!this.isServed(context)) return settle.failed(new ClientClosedError());
@@ -162,6 +166,12 @@ export abstract class JointLock extends Lock<MultiHold> {
     if (loss !== undefined) return settle.failed(loss);
     if (context === undefined) this.takeMembers(call, settle);
     else settleAs(this.#takeFor(context, call), settle);
+  }
+
+  /** The shortest time that a client of a member allows, if the call does not say it. */
+  #maxHoldTimeOf({ renewed, maxHoldTime }: LockCall): number {
+    if (!renewed) return Infinity;
+    return maxHoldTime ?? Math.min(...this.members.map(({ runtime }) => runtime.options.maxHoldTime));
   }
 
   #takeFor(context: LockContext, call: LockCall): Promise<MultiHold> {
@@ -193,7 +203,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   protected abstract takeMembers(call: LockCall, settle: LockSettle): void;
 
   /** @internal */
-  protected hold(members: readonly SingleHold[], { byUnlock }: LockCall): MultiHold {
+  protected hold(members: readonly SingleHold[], { byUnlock, maxHoldTime = Infinity }: LockCall): MultiHold {
     return new MultiHold(
       {
         identity: this.identity,
@@ -201,9 +211,10 @@ export abstract class JointLock extends Lock<MultiHold> {
         of: this.members.length,
         quorum: this.quorum,
         byUnlock,
+        renewedUntil: this.members[0].runtime.clock.clock.monotonic() + maxHoldTime,
         releaseFailed: (member, cause) => {
           const { services, protocol } = SingleHold.tenureOf(member);
-          services.reports.releaseFailed(protocol, member.owner, cause);
+          services.reports.report('releaseFailed', protocol, { owner: member.owner, cause });
         },
       },
       members,
@@ -253,7 +264,7 @@ export abstract class JointLock extends Lock<MultiHold> {
   /** @internal */
   protected override releaseFailed({ owner, lockName: name }: Hold, cause: unknown): void {
     const { members } = this;
-    members[0].runtime.reports.releaseFailed({ name, group: groupsOf(members) }, owner, cause);
+    members[0].runtime.reports.report('releaseFailed', { name, group: groupsOf(members) }, { owner, cause });
   }
 
   /** @internal Whether the clients of enough members serve a call that acquires. */

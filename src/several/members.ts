@@ -3,7 +3,7 @@ import type { CallSite } from '../ownership/call-site.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { InvalidArgumentError } from '../errors.js';
 import { quoted } from '../visible.js';
-import { GroupMultiLock } from '../locks/group-lock.js';
+import { GroupMultiLock } from './group/group-lock.js';
 import { innermostHold } from '../holding/innermost-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import { SingleLock, type MemberCall } from '../locks/single-lock.js';
@@ -106,12 +106,12 @@ type WantedBy = Omit<MemberCall, 'owner'>;
  * try first. Redis may know better: this orders the calls of a client, and is no reason to fail one.
  */
 export function wouldHaveToWait({ runtime, protocol }: Member, call: WantedBy): boolean {
-  const { leaseTime, context, joint, drift } = call;
+  const { leaseTime, maxHoldTime = Infinity, context, joint, drift } = call;
   const parent = innermostHold(runtime, protocol, context);
   if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
   const relation = runtime.kept.relationTo(protocol);
   if (relation === 'same side' || relation === 'other side') {
-    const terms = { leaseMs: leaseTime ?? runtime.options.lockWatchdogTimeout, joint, drift };
+    const terms = { leaseMs: Math.min(leaseTime ?? runtime.options.lockWatchdogTimeout, maxHoldTime), joint, drift };
     return !runtime.kept.mayFollow(protocol.key, { protocol, terms });
   }
   const line = runtime.lines.lineFor(protocol);

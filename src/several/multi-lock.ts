@@ -124,7 +124,8 @@ export class MultiLock extends JointLock {
     const owner = this.owners();
     const taken: SingleHold[] = [];
     // The watchdog renews the granted members while the call waits for others. The lease begins with the last grant.
-    const leaseTime = this.members.length === 1 ? call.leaseTime : undefined;
+    const leaseTime = this.members.length === 1 || call.renewed ? call.leaseTime : undefined;
+    const renewed = leaseTime === undefined || call.renewed;
     const isOver = (hold: SingleHold): boolean => hold.validFor() === 0;
     let begunAt = Infinity;
     const lateMs = (): number => Math.max(0, clock.now() - begunAt);
@@ -132,7 +133,7 @@ export class MultiLock extends JointLock {
       for (const member of this.members) {
         const waitTime = limit.kind === 'one try' ? call.waitTime : Math.ceil(waitTimeLeft(limit, clock.now()));
         if (taken.length > 0 && waitTime <= 0) throw new LockTimeoutError(this.name, call.waitTime);
-        taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, owner: owner(member) }));
+        taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, renewed, owner: owner(member) }));
       }
       if (taken.some(isOver)) {
         await releaseHolds(taken, settleBy);

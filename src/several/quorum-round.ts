@@ -188,13 +188,14 @@ export class QuorumRound {
 
   #send(vote: ServerVote, waitTime: number): void {
     const { identity, drift, call, requests } = this.#terms;
-    const { leaseTime, context, site } = call;
+    const { leaseTime, renewed, maxHoldTime, context, site } = call;
     const signal = this.#abort === undefined ? call.signal : this.#abort.signal;
     const owner = this.#owner(vote.member);
     vote.sent = true;
     vote.triedAt = waitTime === 0 ? vote.member.runtime.clock.now() : undefined;
     requests.begin(vote.member);
-    vote.member.takeAsMember({ leaseTime, waitTime, signal, context, site, owner, joint: identity, drift }, vote);
+    const hold = { leaseTime, renewed, maxHoldTime, context, site, owner, joint: identity, drift };
+    vote.member.takeAsMember({ ...hold, waitTime, signal }, vote);
   }
 
   granted(vote: ServerVote, hold: SingleHold): void {

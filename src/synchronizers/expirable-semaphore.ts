@@ -169,6 +169,8 @@ export class PermitExpirableSemaphore extends PermitSource {
    *
    * - `fn` fails: the call rejects with the error of `fn`, unchanged. If the release fails as well, the client emits
    *   `releaseFailed`.
+   * - `fn` fails because the permit was no longer taken, with an `AbortError` or with an error that has that of the release in
+   *   its chain of causes: the call rejects with a `LockLostError` whose `cause` is the error of `fn`.
    * - `fn` succeeds, but the permit was no longer taken: the call rejects with a `LockLostError` whose `result` is the
    *   value of `fn`.
    * - `fn` succeeds, but the release fails: the call resolves with the value of `fn`. The release continues in the

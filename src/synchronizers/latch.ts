@@ -63,7 +63,7 @@ export class CountDownLatch extends OwnerlessObject {
   async countDown(): Promise<void> {
     this.checkOpen();
     await this.change((lane) => this.protocol.countDown(lane));
-    this.services.reports.latchCountedDown(this.protocol);
+    this.services.reports.report('latchCountedDown', this.protocol, {});
   }
 
   /**

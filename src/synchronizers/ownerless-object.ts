@@ -1,7 +1,7 @@
 import type { LeaseClock } from '../clock.js';
 import type { AcquireMessage } from '../diagnostics/channels.js';
-import { modeOf, type Reports } from '../diagnostics/reports.js';
-import { isTraced, traceAcquire, type TracedGrant, type TracedSubject } from '../diagnostics/traces.js';
+import { subjectOf, type Reports, type TracedSubject } from '../diagnostics/reports.js';
+import { isTraced, traceAcquire, type TracedGrant } from '../diagnostics/traces.js';
 import type { Compensations } from '../holding/compensations.js';
 import { serves } from '../holding/innermost-hold.js';
 import type { TenureServices } from '../holding/tenure.js';
@@ -142,8 +142,7 @@ export abstract class OwnerlessObject {
 
   /** @internal The object, as the diagnostics channels name it. */
   protected get subject(): TracedSubject {
-    const { name, group, kind } = this.protocol;
-    return { name, group, kind, mode: modeOf(this.protocol), clientId: this.services.reports.clientId };
+    return subjectOf(this.protocol, this.services.reports.clientId);
   }
 
   /** @internal Reports the grant of permits (0: of an open latch). `askedAt`: monotonic time, in ms, of the call. */

@@ -1,7 +1,7 @@
 import { holdChannel } from '../diagnostics/channels.js';
 import { HoldTrace } from '../diagnostics/traces.js';
 import type { Timer } from '../clock.js';
-import { ClientClosedError, LockLostError, LockTimeoutError, UnknownPermitError } from '../errors.js';
+import { ClientClosedError, isForLoss, LockLostError, LockTimeoutError, UnknownPermitError } from '../errors.js';
 import { checkAnyPermits, checkTimeToLive } from '../locks/arguments.js';
 import { timeLeftNumber } from '../lease-time.js';
 import type { PermitsProtocol } from '../protocols/semaphore-protocol.js';
@@ -271,12 +271,16 @@ export abstract class PermitSource extends OwnerlessObject {
     const grant = { owner, holdCount: 1, permits: count };
     const trace = holdChannel.hasSubscribers ? new HoldTrace(this.subject, grant) : undefined;
     const release = (): Promise<void> => trace?.releasing(permits.release()) ?? permits.release();
-    const releaseFailed = (cause: unknown): void => this.services.reports.releaseFailed(this.protocol, owner, cause);
+    const releaseFailed = (cause: unknown): void =>
+      this.services.reports.report('releaseFailed', this.protocol, { owner, cause });
     let result: T;
     try {
       result = await (trace === undefined ? body() : trace.run(body));
     } catch (error) {
-      await release().catch(releaseFailed);
+      await release().catch((cause: unknown) => {
+        if (!(cause instanceof UnknownPermitError && isForLoss(error, cause))) return releaseFailed(cause);
+        throw new LockLostError(this.name, owner, 'gone', { cause: error });
+      });
       throw error;
     }
     try {

@@ -21,6 +21,7 @@ import {
   holdElsewhere,
   inFlow,
   openClient,
+  openProxy,
   outcome,
 } from '../support/clients/lock-clients.js';
 import { closeServers, serve } from '../support/http/http-server.js';
@@ -235,11 +236,14 @@ describe('free a lock', () => {
 test('hostile names and texts stay text, and their invisible characters are shown', async () => {
   const client = await openClient();
   const html = `${freshName()}<img src=x onerror="document.title='run'"><script>document.title='run'</script>`;
-  const reversed = `${freshName()}\u202egnp.exe\u0007\u200b\n<b>`;
+  const reversed = `${freshName()}\u202egnp.exe\u0007\u200b\n<b>\u2028\u2029`;
   await Promise.all([html, reversed].map((name) => holdElsewhere(client.getLock(name))));
   const page = await open({ client, authorize: () => '<i>ada</i>\u202e' });
   await shows(page, html, (row) => row !== undefined);
-  const shown = reversed.replace('\u202e', '\\u{202e}').replace('\u0007\u200b\n', '\\u{7}\\u{200b}\\n');
+  const shown = reversed
+    .replace('\u202e', '\\u{202e}')
+    .replace('\u0007\u200b\n', '\\u{7}\\u{200b}\\n')
+    .replace('\u2028\u2029', '\\u{2028}\\u{2029}');
   await shows(page, shown, (row) => row !== undefined);
   expect(await page.$eval('#client', ({ textContent }) => textContent)).toContain('<i>ada</i>\\u{202e}');
   for (const name of [html, shown]) {
@@ -369,6 +373,7 @@ test('the page says that its connection is lost, and connects again by itself', 
   isDown = true;
   for (const socket of sockets) socket.destroy();
   await page.waitForSelector('body.stale #connection[data-state=lost]');
+  expect(await page.$eval('#state', ({ textContent }) => textContent)).toMatch(/^Reconnecting since \d\d:\d\d:\d\d$/);
   isDown = false;
   await page.waitForSelector('body:not(.stale) #connection[data-state=live]');
   // The server says that it ends: the page says so, too, and comes again.
@@ -377,6 +382,32 @@ test('the page says that its connection is lost, and connects again by itself', 
   const hold = await holdElsewhere(client.getLock(name));
   await shows(page, name, (row) => row !== undefined);
   expect(await page.$eval('#state', ({ textContent }) => textContent)).toBe('Live');
+  await hold.release();
+});
+
+test('while Redis is unavailable the page says since when, rows are grey and their times stop; then it goes on', async () => {
+  const { proxy, url } = await openProxy();
+  const [client, other, name] = [await openClient({ url, commandTimeout: 900 }), await openClient(), freshName()];
+  const hold = await holdElsewhere(other.getLock(name), 50_000);
+  const page = await open({ client });
+  await shows(page, name, (row) => row !== undefined);
+  const stall = proxy.stall();
+  await page.waitForSelector('body.stale #connection[data-state=unavailable]');
+  expect(await page.$eval('#state', ({ textContent }) => textContent)).toMatch(
+    /^Redis unavailable since \d\d:\d\d:\d\d$/,
+  );
+  await page.waitForFunction(() =>
+    document.querySelector('#problems')!.textContent.startsWith('Redis does not answer.'),
+  );
+  const before = await shownRow(page, name);
+  expect(before).toBeDefined();
+  // Longer than two updates of the times.
+  await page.evaluate(() => new Promise((resume) => setTimeout(resume, 600)));
+  expect(await shownRow(page, name)).toEqual(before);
+  stall.lift();
+  await page.waitForSelector('body:not(.stale) #connection[data-state=live]');
+  await page.waitForSelector('#problems[hidden]');
+  await shows(page, name, (row) => secondsOf(row) < secondsOf(before) - 1);
   await hold.release();
 });
 

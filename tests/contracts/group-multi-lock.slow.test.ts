@@ -1,4 +1,4 @@
-import * as scripts from '../../src/redis/scripts/group-lock.js';
+import * as scripts from '../../src/several/group/scripts.js';
 import { holdValues } from '../support/lua/group-values.js';
 import { describeLockContract } from './lock-contract.js';
 

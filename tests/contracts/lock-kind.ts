@@ -29,8 +29,8 @@ export interface LockKind extends LockCapabilities {
   readonly make: MakeLock;
 }
 
-/** Delay that two busy cores may cause. It applies to upper limits only. */
-export const SLACK_MS = 250;
+/** Delay that two busy cores may cause, in this process or in Redis. It applies to upper limits only. */
+export const SLACK_MS = 1_000;
 /** Time within which every waiter that can be granted is granted. */
 export const WAKE_MS = 200;
 /** A third of the command deadline. */

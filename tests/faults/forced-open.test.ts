@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
-import * as groupScripts from '../../src/redis/scripts/group-lock.js';
+import * as groupScripts from '../../src/several/group/scripts.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/time/elapsed.js';
 import {

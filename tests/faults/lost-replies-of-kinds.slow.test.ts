@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import type { Lock } from '../../src/locks/lock.js';
-import * as groupScripts from '../../src/redis/scripts/group-lock.js';
+import * as groupScripts from '../../src/several/group/scripts.js';
 import type { SeenCommand } from '../support/proxy/fault.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import { closeClients, holdElsewhere, inFlow, openClient, openProxy } from '../support/clients/lock-clients.js';

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import * as nodeRedis from 'redis';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
 import type { Credentials } from '../../src/options.js';
-import { inFlow } from '../support/clients/lock-clients.js';
+import { inFlow, pause } from '../support/clients/lock-clients.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { LONG_QUIET_MS, PARKED_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
@@ -51,7 +51,7 @@ async function use(client: LockClient): Promise<void> {
   const lock = client.getLock(freshName());
   const hold = await inFlow(() => lock.acquire({ waitTime: 5_000 }));
   const waiting = inFlow(() => lock.acquire({ waitTime: 5_000 }));
-  await new Promise((resume) => setTimeout(resume, PARKED_MS));
+  await pause(PARKED_MS);
   await hold.release();
   await (await waiting).release();
 }

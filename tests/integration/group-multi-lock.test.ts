@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
 import { LockLostError } from '../../src/errors.js';
-import { acquire } from '../../src/redis/scripts/group-lock.js';
+import { acquire } from '../../src/several/group/scripts.js';
 import { elapsed } from '../support/time/elapsed.js';
 import { heldValue, holdValues, serverNow, valueField } from '../support/lua/group-values.js';
 import {

@@ -104,8 +104,8 @@ test.each([0, 5])('two clients that keep two locks take turns (pauses of %i ms)'
   };
   const loops = [loop(often.both, pauseMs), loop(seldom.both, 90)] as const;
   // A waiter gets the locks `local` ms after the other client asked Redis for them, and may then follow itself.
-  await until(() => loops[1].done.sections >= 10, 'the client that seldom calls has had its sections', 5_000);
+  await until(() => loops[1].done.sections >= 10, 'the client that seldom calls has had its sections', 30_000);
   over = true;
   await Promise.all(loops.map(({ run }) => run));
-  for (const { done } of loops) expect(done.longestMs).toBeLessThan(1_300);
+  for (const { done } of loops) expect(done.longestMs).toBeLessThan(4_000);
 });

@@ -9,6 +9,7 @@ import { acquire, release, releasePartial } from '../../src/redis/scripts/lock.j
 import { startWorker, type Worker } from '../support/processes/child.js';
 import { elapsed } from '../support/time/elapsed.js';
 import {
+  answered,
   closeClients,
   holdElsewhere,
   inFlow,
@@ -24,7 +25,6 @@ import { admin, freshName, testRedisUrl } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
 import { SharedCounter } from '../support/processes/shared-counter.js';
 import { FakeClock } from '../support/time/fake-clock.js';
-import { QUIET_MS } from '../support/time/pauses.js';
 import { until } from '../support/time/until.js';
 
 const workers: Worker[] = [];
@@ -250,24 +250,24 @@ describe('a call with a wait time waits through an outage', () => {
 describe('R27: the lease', () => {
   test('is exact for every member after a long wait, and the members held during the wait are kept', async () => {
     const [a, b, c] = [freshName('a'), freshName('b'), freshName('c')];
-    const client = await openClient({ lockWatchdogTimeout: 1_000 });
+    const client = await openClient({ lockWatchdogTimeout: 1_500 });
     const busy = await inFlow(async () => client.getLock(b).acquire());
     const waits = inFlow(async () =>
-      client.getMultiLock(...[c, b, a].map((name) => client.getLock(name))).acquire({ leaseTime: 2_000 }),
+      client.getMultiLock(...[c, b, a].map((name) => client.getLock(name))).acquire({ leaseTime: 6_000 }),
     );
     // Longer than a lease of the watchdog: the granted members are renewed.
-    await pause(1_500);
+    await pause(2_000);
     expect(await held(a, b, c)).toEqual([true, true, false]);
     await busy.release();
     const hold = await waits;
     const lefts = await Promise.all([a, b, c].map((name) => admin().pttl(name)));
     for (const left of lefts) {
-      expect(left).toBeLessThanOrEqual(2_000);
-      expect(left).toBeGreaterThan(1_200);
+      expect(left).toBeLessThanOrEqual(6_000);
+      expect(left).toBeGreaterThan(4_500);
     }
-    expect(hold.validFor()).toBeLessThanOrEqual(1_995);
+    expect(hold.validFor()).toBeLessThanOrEqual(5_940);
     await pause(1_400);
-    for (const name of [a, b, c]) expect(await admin().pttl(name)).toBeLessThanOrEqual(600); // the lock is not renewed
+    for (const name of [a, b, c]) expect(await admin().pttl(name)).toBeLessThanOrEqual(4_600); // the lock is not renewed
     await hold.release();
   });
 
@@ -285,17 +285,17 @@ describe('R27: the lease', () => {
 
 test('R13: a multi-lock is not granted if one member has expired when the last one is granted', async () => {
   const { proxy, url } = await openProxy();
-  const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 1_500 })];
+  const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 4_500 })];
   const [a, b] = [freshName('a'), freshName('b')];
   const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
   const take = async (waitTime: number): Promise<Hold> => {
-    // The next try follows the end of the lease of the other member.
+    // The next try, after 1,500 ms, follows the end of the lease of the other member.
     const lost = proxy.swallow({ sha: acquire.script!.sha, contains: b });
-    const taken = inFlow(async () => lock.acquire({ waitTime, leaseTime: 300 }));
+    const taken = inFlow(async () => lock.acquire({ waitTime, leaseTime: 1_200 }));
     return taken.finally(() => lost.lift());
   };
   expect(await outcome(take(0))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-  const hold = await take(5_000);
+  const hold = await take(10_000);
   expect(hold.validFor()).toBeGreaterThan(0);
   expect(await held(a, b)).toEqual([true, true]);
   await hold.release();
@@ -332,7 +332,7 @@ describe('R27: a call that ends without the lock', () => {
     for (const call of [() => lock.tryLock(), () => lock.lock(), () => lock.acquire({ leaseTime: 5_000 })]) {
       const began = performance.now();
       expect(await inFlow(() => outcome(call()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-      expect(elapsed(began)).toBeLessThan(2 * 600 + 500);
+      expect(elapsed(began)).toBeLessThan(2 * 600 + 1_000);
       expect(await held(a)).toEqual([false]);
       expect(client.holds()).toEqual([]);
     }
@@ -344,8 +344,8 @@ describe('R27: a call that ends without the lock', () => {
 
 test('R3: a multi-lock that can be neither acquired nor released rejects within one command deadline', async () => {
   const { proxy, url } = await openProxy();
-  const client = await openClient({ url, commandTimeout: 600 });
-  const away = createClient({ url: other.url, commandTimeout: 600 });
+  const client = await openClient({ url, commandTimeout: 1_800 });
+  const away = createClient({ url: other.url, commandTimeout: 1_800 });
   await ready(away);
   const [a, b] = [freshName('a'), freshName('b')];
   const lock = client.getMultiLock(client.getLock(a), away.getLock(b));
@@ -354,19 +354,19 @@ test('R3: a multi-lock that can be neither acquired nor released rejects within 
     await other.pause();
     const began = performance.now();
     expect(await inFlow(() => outcome(call()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-    expect(elapsed(began)).toBeLessThan(100 + 600 + 250);
+    expect(elapsed(began)).toBeLessThan(100 + 1_800 + 1_000);
     await unreleased.applied;
     unreleased.lift();
     other.resume();
     const left = async (): Promise<number> => (await admin().exists(a)) + (await other.keys()).length;
-    await until(async () => (await left()) === 0, 'everything is released', 1_000);
+    await until(async () => (await left()) === 0, 'everything is released');
   }
   await away.close();
 });
 
 test('R3: a multi-lock with a late last grant and unanswered leases rejects one command deadline after its wait time', async () => {
   const [a, b] = [freshName('a'), freshName('b')];
-  const [commandTimeout, waitTime] = [4_200, 1_000];
+  const [commandTimeout, waitTime] = [4_200, 2_000];
   const { proxy, url } = await openProxy();
   const [client, beside] = [await openClient({ url, commandTimeout }), await openClient()];
   const theirs = await holdElsewhere(beside.getLock(b));
@@ -374,15 +374,15 @@ test('R3: a multi-lock with a late last grant and unanswered leases rejects one 
   const called = performance.now();
   const call = outcome(inFlow(async () => lock.acquire({ waitTime, leaseTime: 20_000 })));
   await until(async () => (await admin().pubsub('CHANNELS', `*{${b}}`)).length > 0, 'it stands in line');
-  await pause(400 - elapsed(called));
+  await pause(1_000 - elapsed(called));
   const granted = proxy.holdReply({ sha: acquire.script!.sha, contains: b }, 1_300); // of 1,400 for one attempt
   const lost = proxy.swallow({ sha: releasePartial.script!.sha, times: Infinity });
   await theirs.release();
   expect(await call).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
-  expect(elapsed(called)).toBeLessThan(waitTime + commandTimeout + 250);
+  expect(elapsed(called)).toBeLessThan(waitTime + commandTimeout + 1_000);
   expect(granted.count).toBe(1);
   lost.lift();
-  await until(async () => (await admin().exists(a, b)) === 0, 'everything is released', 1_000);
+  await until(async () => (await admin().exists(a, b)) === 0, 'everything is released');
 });
 
 describe('a multi-lock whose wait time has ended', () => {
@@ -445,12 +445,17 @@ describe('unlock()', () => {
   test('with a hanging server frees the other members at once, names the hanging one, and releases it later', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
     const client = await openClient();
-    const away = createClient({ url: other.url, commandTimeout: 600 });
+    const away = createClient({ url: other.url, commandTimeout: 3_000 });
     await ready(away);
     const hold = await inFlow(async () => client.getMultiLock(client.getLock(a), away.getLock(b)).acquire());
     await other.pause();
-    const released = hold.release().catch((reason: unknown) => reason);
-    await until(async () => (await held(a))[0] === false, 'the other member is free', 400);
+    let settled = false;
+    const released = hold
+      .release()
+      .catch((reason: unknown) => reason)
+      .finally(() => (settled = true));
+    await until(async () => (await held(a))[0] === false, 'the other member is free');
+    expect(settled).toBe(false);
     expect(await released).toMatchObject({ code: 'ERR_LOCK_MULTI_UNLOCK', failures: [{ lockName: b }] });
     other.resume();
     await until(async () => (await other.command('EXISTS', b)) === 0, 'it is released');
@@ -459,7 +464,7 @@ describe('unlock()', () => {
 
   test('the loss of a member is the loss of the multi-lock: the signal aborts once, and nested calls reject', async () => {
     const [a, b] = [freshName('a'), freshName('b')];
-    const client = await openClient({ lockWatchdogTimeout: 300 });
+    const client = await openClient({ lockWatchdogTimeout: 1_500 });
     const lock = client.getMultiLock(client.getLock(a), client.getLock(b));
     const hold = await inFlow(async () => lock.acquire());
     const lost = new Promise<void>((resolve) => hold.signal.addEventListener('abort', () => resolve()));
@@ -470,6 +475,26 @@ describe('unlock()', () => {
     expect(await hold.release().catch((error: unknown) => error)).toBe(hold.signal.reason);
     expect(await held(a)).toEqual([false]);
   });
+});
+
+test('forceUnlock() that one server refuses rejects after the others have replied', async () => {
+  const { proxy, url } = await openProxy();
+  const [client, beside] = [await openClient({ url }), await openClient()];
+  const [a, b] = [freshName('a'), freshName('b')];
+  await admin().set(a, 'of another program');
+  const hold = await holdElsewhere(beside.getLock(b));
+  const forcing = proxy.holdReply({ contains: b });
+  let settled = false;
+  const call = outcome(client.getMultiLock(client.getLock(a), client.getLock(b)).forceUnlock()).finally(
+    () => (settled = true),
+  );
+  await forcing.executed;
+  await answered(beside);
+  expect(settled).toBe(false);
+  forcing.lift();
+  expect(await call).toBe('ERR_LOCK_REFUSED');
+  expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+  await admin().del(a);
 });
 
 describe('a multi-lock acts for the context that its members name', () => {
@@ -627,7 +652,7 @@ describe('R27: two multi-locks with the same names in another order', () => {
       for (let round = 0; round < 200; round += 1) {
         const began = performance.now();
         await lock.withLock(async () => {
-          longest = Math.max(longest, performance.now() - began);
+          longest = Math.max(longest, elapsed(began));
           inside += 1;
           expect(inside).toBe(1);
           const seen = counter;
@@ -684,14 +709,14 @@ describe('R27: a multi-lock that waits with some of its members', () => {
 
   test('R13: is not granted if its lease ends before it has begun everywhere', async () => {
     const { proxy, url } = await openProxy();
-    const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 3_000 })];
+    const [client, away] = [await openClient(), await openClient({ url, commandTimeout: 9_000 })];
     const [a, b] = [freshName('a'), freshName('b')];
     const busy = await holdElsewhere(client.getLock(a));
     const call = inFlow(async () =>
-      client.getMultiLock(client.getLock(a), away.getLock(b)).acquire({ waitTime: 5_000, leaseTime: 300 }),
+      client.getMultiLock(client.getLock(a), away.getLock(b)).acquire({ waitTime: 20_000, leaseTime: 1_000 }),
     );
-    await pause(QUIET_MS);
-    const late = proxy.holdReply({ sha: releasePartial.script!.sha, contains: b }, 600);
+    await until(() => client.stats().waiting === 1, 'it waits for the first lock');
+    const late = proxy.holdReply({ sha: releasePartial.script!.sha, contains: b }, 1_500);
     await busy.release();
     const hold = await call;
     expect(late.count).toBe(1);

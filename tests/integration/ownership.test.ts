@@ -145,7 +145,9 @@ describe('the flow inside each hold', () => {
     );
     expect(await admin().hgetall(lock.name)).toEqual({ [hold.hold.owner]: '1' });
     await hold.hold.release();
-    await expect(lock.unlock()).rejects.toThrow(/does not hold lock "[^"]+"\. See docs/);
+    await expect(lock.unlock()).rejects.toThrow(
+      /does not hold lock "[^"]+"\. See npx holdfast explain ERR_LOCK_NOT_OWNER/,
+    );
   });
 
   test('R25: after a loss, no unlock of the lost hold releases a newer one', async () => {

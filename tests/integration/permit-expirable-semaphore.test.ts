@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
+import { LockLostError } from '../../src/errors.js';
 import { takenPermitsKey } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import { startWorker, type Worker } from '../support/processes/child.js';
@@ -49,6 +50,33 @@ test('R11: while one of two updates of a lease is unanswered, a permit is valid 
   await permit.updateLeaseTime(30_000);
   expect(permit.validFor()).toBeGreaterThan(29_000);
   await permit.release();
+});
+
+test.each([
+  ['an AbortError', () => new DOMException('stopped', 'AbortError')],
+  ['the error of the release', (release: unknown) => new Error('outer', { cause: release })],
+])('withPermit() rejects with a LockLostError caused by the error of a body without a permit: %s', async (_, of) => {
+  const { name, semaphore } = await semaphoreOf(1);
+  let thrown: unknown;
+  const failing = semaphore.withPermit(async (permit) => {
+    await semaphore.release(permit.id);
+    thrown = of(await permit.release().catch((error: unknown) => error));
+    throw thrown;
+  });
+  const error = await failing.catch((rejected: unknown) => rejected);
+  expect(error).toBeInstanceOf(LockLostError);
+  expect(error).toMatchObject({ lockName: name, reason: 'gone' });
+  expect((error as LockLostError).cause).toBe(thrown);
+});
+
+test('withPermit() rejects with the unchanged error of a body that failed without a permit for another reason', async () => {
+  const { semaphore } = await semaphoreOf(1);
+  const thrown = new Error('of the body');
+  const failing = semaphore.withPermit(async ({ id }) => {
+    await semaphore.release(id);
+    throw thrown;
+  });
+  expect(await failing.catch((rejected: unknown) => rejected)).toBe(thrown);
 });
 
 test('a background release of permits does not wait for the end of another lease', async () => {

@@ -83,9 +83,9 @@ test('R28: an extend() with too few replies reports that and no loss', async () 
 
 test('R10: after a blocked event loop a nested call names the lost RedLock', async () => {
   const { lock, clients: opened, name } = await open();
-  const hold = await inFlow(async () => lock.acquire({ leaseTime: 300 }));
+  const hold = await inFlow(async () => lock.acquire({ leaseTime: 1_500 }));
   await allHaveIt(opened);
-  const blockedUntil = performance.now() + 400;
+  const blockedUntil = performance.now() + 1_600;
   while (performance.now() < blockedUntil);
   const error: unknown = await hold.run(() => lock.tryLock().catch((reason: unknown) => reason));
   expect(error).toMatchObject({ code: 'ERR_LOCK_LOST', lockName: lock.name });

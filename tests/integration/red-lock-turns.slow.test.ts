@@ -30,13 +30,13 @@ test('R28: a waiter that is granted one server while the others are being releas
 test.each([0, Infinity])(
   'R28: a majority that stops for more than an attempt and less than a command deadline grants it (waits %s)',
   async (waitTime) => {
-    const { lock, ...red } = await open({ commandTimeout: 1_500 });
+    const { lock, ...red } = await open({ commandTimeout: 6_000 });
     await lock.withLock(() => undefined);
     await freeEverywhere(red);
     for (const at of [0, 2]) await servers[at]!.pause();
     const call = inFlow(async () => lock.acquire({ waitTime }));
     call.catch(() => undefined);
-    await pause(800); // an attempt takes 500
+    await pause(2_500); // an attempt takes 2,000
     for (const at of [0, 2]) servers[at]!.resume();
     expect(await outcome(call)).toBe('ok');
     await (await call).release();

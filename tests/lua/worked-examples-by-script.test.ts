@@ -7,7 +7,7 @@ import {
   semaphoreChannel,
   takenPermitsKey,
 } from '../../src/redis/keys.js';
-import * as group from '../../src/redis/scripts/group-lock.js';
+import * as group from '../../src/several/group/scripts.js';
 import * as lock from '../../src/redis/scripts/lock.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import * as readWrite from '../../src/redis/scripts/read-write-lock.js';

@@ -35,7 +35,7 @@ async function expectExclusion(options: CreateClientOptions): Promise<void> {
   expect(result.overlaps).toBe(0);
   expect(result.values).toEqual(result.entered);
   expect(result.entered.reduce((a, b) => a + b)).toBe(75);
-  expect(result.longestWaitMs).toBeLessThan(5_000);
+  expect(result.longestWaitMs).toBeLessThan(10_000);
 }
 
 async function startCluster(...[settings]: Parameters<typeof RedisCluster.start>): Promise<RedisCluster> {
@@ -110,7 +110,7 @@ test('a cluster behind a service name: when the name points to another cluster, 
   const moved = performance.now();
   while ((await outcome(inFlow(() => client.getLock('named').withLock(() => undefined)))) !== 'ok')
     await pause(STARTED_MS);
-  expect(elapsed(moved)).toBeLessThan(5_250);
+  expect(elapsed(moved)).toBeLessThan(6_000);
 }, 60_000);
 
 describe('R3: a cluster behind a service name that no longer resolves', () => {
@@ -143,7 +143,7 @@ describe('R3: a cluster behind a service name that no longer resolves', () => {
     await master.kill9();
     const switched = performance.now();
     while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(STARTED_MS);
-    expect(elapsed(switched)).toBeLessThan(5_250);
+    expect(elapsed(switched)).toBeLessThan(6_000);
   }, 60_000);
 
   test('R3: a client without an address gets one when the name resolves again', async () => {
@@ -154,7 +154,7 @@ describe('R3: a cluster behind a service name that no longer resolves', () => {
     dns.answers = true;
     const answers = performance.now();
     while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(STARTED_MS);
-    expect(elapsed(answers)).toBeLessThan(5_250);
+    expect(elapsed(answers)).toBeLessThan(6_000);
     expect(dns.asked).toBeLessThan(10);
   }, 60_000);
 });

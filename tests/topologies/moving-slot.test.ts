@@ -13,7 +13,7 @@ import { until } from '../support/time/until.js';
  * and inside a script the old node refuses every key that it does not have.
  */
 
-const LEASE_MS = 1_500;
+const LEASE_MS = 2_400;
 const bench = new ClusterClients();
 
 const openClient = (): Promise<LockClient> => bench.open({ lockWatchdogTimeout: LEASE_MS });
@@ -30,7 +30,7 @@ async function splitSlot(name: string, isChosen: (key: string) => boolean = () =
 async function renewedBeyondLease(client: LockClient, count = 1): Promise<void> {
   let renewed = 0;
   client.events.on('renewed', () => (renewed += 1));
-  await until(() => renewed >= 4 * count, 'it is renewed for longer than a lease', 4 * LEASE_MS);
+  await until(() => renewed >= 4 * count, 'it is renewed for longer than a lease');
 }
 
 const lossesOf = (...clients: LockClient[]): unknown[] => {
@@ -42,7 +42,7 @@ const lossesOf = (...clients: LockClient[]): unknown[] => {
 async function expectReleasedAtOnce(hold: { release(): Promise<void> }): Promise<void> {
   const asked = performance.now();
   await hold.release();
-  expect(elapsed(asked)).toBeLessThan(1_000);
+  expect(elapsed(asked)).toBeLessThan(2_000);
 }
 
 describe('read-write lock', () => {
@@ -112,8 +112,8 @@ describe('read-write lock', () => {
     const [first, second] = [await openClient(), await openClient()];
     const name = bench.freshName('free');
     const move = await splitSlot(name);
-    const one = await inFlow(() => first.getReadWriteLock(name).readLock().acquire({ waitTime: 1_000 }));
-    const two = await inFlow(() => second.getReadWriteLock(name).readLock().acquire({ waitTime: 1_000 }));
+    const one = await inFlow(() => first.getReadWriteLock(name).readLock().acquire({ waitTime: 10_000 }));
+    const two = await inFlow(() => second.getReadWriteLock(name).readLock().acquire({ waitTime: 10_000 }));
     await Promise.all([renewedBeyondLease(first), renewedBeyondLease(second)]);
     await expectReleasedAtOnce(one);
     await expectReleasedAtOnce(two);
@@ -178,7 +178,7 @@ describe('fair lock', () => {
       await move.finish();
       await waiting;
       // Its next sign of life, or the next attempt of one that Redis refused.
-      expect(entered - finished).toBeLessThan(2_000);
+      expect(entered - finished).toBeLessThan(4_000);
       expect(lost).toEqual([]);
     },
     60_000,
@@ -257,9 +257,9 @@ describe('permits', () => {
       const name = bench.freshName('over');
       const semaphore = client.getPermitExpirableSemaphore(name);
       await semaphore.trySetPermits(3);
-      const [id = ''] = await semaphore.acquireMany(2, 50);
+      const [id = ''] = await semaphore.acquireMany(2, 500);
       const move = await splitSlot(name);
-      await pause(100);
+      await pause(600);
       expect(['ok', 'ERR_LOCK_UNKNOWN_PERMIT']).toContain(await outcome(run(client, name, id)));
       await pause(150);
       await move.finish();

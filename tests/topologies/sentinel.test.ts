@@ -72,9 +72,9 @@ test('R3: a planned failover while holding, waiting and renewing keeps the lock 
   const switched = performance.now();
   while ((await outcome(holder.getLock(freshName('probe')).withLock(() => undefined))) !== 'ok')
     await pause(STARTED_MS);
-  expect(elapsed(switched)).toBeLessThan(5_250);
+  expect(elapsed(switched)).toBeLessThan(6_000);
   expect(hold.validFor()).toBeGreaterThan(0);
-  await expectPassedOn(hold, waiting, 1_250);
+  await expectPassedOn(hold, waiting, 2_000);
 }, 60_000);
 
 test('R3: a lock confirmed by both replicas outlives its master: it is held, renewed and handed over', async () => {
@@ -100,7 +100,7 @@ test('R3: a lock confirmed by both replicas outlives its master: it is held, ren
   await until(() => renewedThere() || lost.length > 0, 'it is renewed at the new master', 20_000);
   expect(lost).toEqual([]);
   expect(hold.validFor()).toBeGreaterThan(0);
-  await expectPassedOn(hold, waiting, 1_250);
+  await expectPassedOn(hold, waiting, 2_000);
 }, 60_000);
 
 test('R3: with a master that stops replying at the count of its replicas every call settles in time', async () => {
@@ -116,11 +116,11 @@ test('R3: with a master that stops replying at the count of its replicas every c
     'ERR_LOCK_REDIS_UNAVAILABLE',
     'ERR_LOCK_REDIS_UNAVAILABLE',
   ]);
-  expect(elapsed(asked)).toBeLessThan(900 + 250);
+  expect(elapsed(asked)).toBeLessThan(900 + 1_000);
   silent.lift();
   const lifted = performance.now();
   while ((await outcome(inFlow(() => lock.withLock(() => undefined)))) !== 'ok') await pause(STARTED_MS);
-  expect(elapsed(lifted)).toBeLessThan(5_250);
+  expect(elapsed(lifted)).toBeLessThan(6_000);
   await client.close();
   await proxy.close();
 }, 30_000);
@@ -142,7 +142,7 @@ test('R3: with a late master that stops replying at the count of its replicas ca
   await pause(4_600);
   away.lift();
   expect(await Promise.all(calls)).toEqual(['ERR_LOCK_REDIS_UNAVAILABLE', 'ERR_LOCK_REDIS_UNAVAILABLE']);
-  expect(elapsed(asked)).toBeLessThan(6_000 + 250);
+  expect(elapsed(asked)).toBeLessThan(6_000 + 1_000);
   expect(silent.count).toBeGreaterThan(0);
 }, 30_000);
 
@@ -194,7 +194,7 @@ test('R3: a failover message while connections look for the master ends none of 
   );
   await hold.release();
   await (await waiting).release();
-  expect(elapsed(lifted)).toBeLessThan(5_250);
+  expect(elapsed(lifted)).toBeLessThan(6_000);
 }, 60_000);
 
 interface OfFixture {
@@ -235,7 +235,7 @@ test('R32: close() while the subscriber connects to the master leaves no subscri
 test('R3: a dead Sentinel causes no unhandled error on the console', async () => {
   const sentinels = setup.sentinels.map(({ address }) => address);
   await setup.sentinels[1]!.kill9();
-  const { said, outcomes } = await runClient(1_500, { sentinels });
+  const { said, outcomes } = await runClient(4_000, { sentinels });
   expect(said).toEqual([]);
   expect(Object.keys(outcomes)).toContain('ok');
 }, 60_000);
@@ -260,14 +260,14 @@ test('R3: a hanging Sentinel delays neither the connection to the master nor tha
   const client = await open({ commandTimeout: 1_500 });
   const lock = client.getLock(freshName('hung-sentinel'));
   await inFlow(() => lock.withLock(() => undefined));
-  expect(elapsed(asked)).toBeLessThan(5_250);
+  expect(elapsed(asked)).toBeLessThan(6_000);
   const master = await setup.master(setup.sentinels[1]);
   await master.kill9();
   await setup.switchedFrom(master);
   const switched = performance.now();
   while ((await outcome(inFlow(() => lock.withLock({ waitTime: 1_000 }, () => undefined)))) !== 'ok')
     await pause(STARTED_MS);
-  expect(elapsed(switched)).toBeLessThan(5_250);
+  expect(elapsed(switched)).toBeLessThan(6_000);
 }, 60_000);
 
 test.each(['kill9', 'pause'] as const)(
@@ -280,12 +280,12 @@ test.each(['kill9', 'pause'] as const)(
     await master[how]();
     const asked = performance.now();
     await outcome(inFlow(() => lock.withLock({ waitTime: 300 }, () => undefined)));
-    expect(elapsed(asked)).toBeLessThan(300 + 3_250);
+    expect(elapsed(asked)).toBeLessThan(300 + 4_000);
     await setup.switchedFrom(master);
     const switched = performance.now();
     while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok')
       await pause(STARTED_MS);
-    expect(elapsed(switched)).toBeLessThan(5_250);
+    expect(elapsed(switched)).toBeLessThan(6_000);
   },
   60_000,
 );
@@ -310,7 +310,7 @@ test('R6: a demoted master that still replies grants no lock, and calls succeed 
   const restored = performance.now();
   while ((await outcome(inFlow(() => lock.withLock({ waitTime: 5_000 }, () => undefined)))) !== 'ok')
     await pause(STARTED_MS);
-  expect(elapsed(restored)).toBeLessThan(5_250);
+  expect(elapsed(restored)).toBeLessThan(6_000);
 }, 60_000);
 
 test('no hold is reported valid on the reply of an abandoned master', async () => {

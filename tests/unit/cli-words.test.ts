@@ -27,6 +27,13 @@ function entry(owners: readonly number[], given: Partial<ListEntry> = {}, holdCo
   };
 }
 
+/** A read-write lock whose owner has one write hold, and so many read holds. */
+function bothHalves(reads: number): ListEntry {
+  const [read] = entry([1], { kind: 'read-write' }, reads).owners;
+  const [write] = entry([1]).owners;
+  return entry([], { kind: 'read-write', owners: [{ ...write!, mode: 'write' }, read!] });
+}
+
 test.each<[string, ListEntry, ListEntry, string[]]>([
   ['nothing', entry([1]), entry([1]), []],
   ['a lock that was free', entry([]), entry([1]), ['acquired']],
@@ -41,6 +48,8 @@ test.each<[string, ListEntry, ListEntry, string[]]>([
     ['released', 'acquired'],
   ],
   ['a nested hold', entry([1]), entry([1], {}, 2), ['hold count']],
+  ['nothing while one owner has both halves', bothHalves(2), bothHalves(2), []],
+  ['a read hold beside a write hold of the same owner', bothHalves(1), bothHalves(2), ['hold count']],
   ['a waiter', entry([1]), entry([1], { waiters: 2 }), ['waiters']],
   ['a count', entry([], { value: '3' }), entry([], { value: '1' }), ['value']],
 ])('watch tells of %s', (_what, before, after, expected) => {
@@ -92,10 +101,11 @@ test('a lease may have no end, or not exist', () => {
   expect([leaseText(-1), leaseText(-2), leaseText(1_000)]).toEqual(['no end', '-', '1.0 s']);
 });
 
-test('a table fits the terminal: the last column gives way first, and then the first', () => {
-  const rows = [['n'.repeat(30), '1', 'o'.repeat(40)]];
-  expect(table(['NAME', 'N', 'OWNER'], rows, Infinity)[1]).toBe(`${'n'.repeat(30)}  1  ${'o'.repeat(40)}`);
-  expect(table(['NAME', 'N', 'OWNER'], rows, 60)[1]).toBe(`${'n'.repeat(30)}  1  ${'o'.repeat(24)}…`);
+test('a table fits the terminal: names are cut in the middle first, and then the last column', () => {
+  const rows = [['n'.repeat(29) + 'N', '1', 'o'.repeat(40)]];
+  expect(table(['NAME', 'N', 'OWNER'], rows, Infinity)[1]).toBe(`${'n'.repeat(29)}N  1  ${'o'.repeat(40)}`);
+  expect(table(['NAME', 'N', 'OWNER'], rows, 66)[1]).toBe(`${'n'.repeat(10)}…${'n'.repeat(9)}N  1  ${'o'.repeat(40)}`);
+  expect(table(['NAME', 'N', 'OWNER'], rows, 60)[1]).toBe(`${'n'.repeat(8)}…${'n'.repeat(6)}N  1  ${'o'.repeat(38)}…`);
   for (const line of table(['NAME', 'N', 'OWNER'], rows, 40)) expect(Array.from(line).length).toBeLessThanOrEqual(40);
 });
 

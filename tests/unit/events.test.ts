@@ -30,7 +30,7 @@ test('`once` calls its listener once, also if the listener causes the next event
   events.emit('waiting', waiting);
   await told();
   expect(heard).toEqual(['a']);
-  expect(events.heard('waiting')).toBe(false);
+  expect(events.hasListener('waiting')).toBe(false);
 });
 
 test('`off` and the returned function remove a listener of `once` before its event', async () => {
@@ -43,7 +43,7 @@ test('`off` and the returned function remove a listener of `once` before its eve
   events.once('waiting', listener)();
   events.emit('waiting', waiting);
   await told();
-  expect(events.heard('waiting')).toBe(false);
+  expect(events.hasListener('waiting')).toBe(false);
 });
 
 test('a listener runs after the code that emits the event, and no longer once it is removed', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { highwayHash128 } from '../../src/protocols/highway-hash.js';
+import { highwayHash128 } from '../../src/several/group/highway-hash.js';
 
 /** The key 00 01 02 and so on to 1f. */
 const KEY = Uint32Array.from({ length: 8 }, (_, i) => 0x03020100 + 0x04040404 * i);

@@ -159,5 +159,5 @@ function adviceFor(error: Error): string {
   }
   if (error instanceof NotReplicatedError) return 'start the missing replicas, or lower the option replicas.acks';
   if (!(error instanceof LockError)) return 'this is a defect of Holdfast: report it';
-  return `do first what the findings of the servers advise, and see ${error.help}`;
+  return `do first what the findings of the servers advise, and see: ${error.help}`;
 }

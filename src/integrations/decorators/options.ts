@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type LockName, type LockTimeoutError } from '../../index.js';
-import { isLockName, KINDS, type LockedKind } from '../shared/kinds.js';
+import { isLockName, KINDS, timeExpected, type LockedKind } from '../shared/kinds.js';
 
 /**
  * The name of a lock, or several names: the function then runs inside a multi-lock, which holds all of them or none. A
@@ -31,6 +31,18 @@ export interface LockedTerms {
    * @defaultValue the watchdog renews the hold until the function has ended
    */
   leaseTime?: number | undefined;
+  /**
+   * `true`: the watchdog renews the hold with `leaseTime`, every third of it.
+   *
+   * @defaultValue a hold with a `leaseTime` is not renewed
+   */
+  renew?: boolean | undefined;
+  /**
+   * Longest time, in milliseconds, for which the watchdog renews the hold, counted from its grant.
+   *
+   * @defaultValue the option `maxHoldTime` of the client
+   */
+  maxHoldTime?: number | undefined;
   /**
    * Time for which the lock stays held at least, in milliseconds, counted from when the function begins. If the
    * function
@@ -77,7 +89,8 @@ type Check = (value: unknown) => string | undefined;
 const isFunction = (value: unknown): boolean => typeof value === 'function';
 
 /**
- * For each option the expectation that a value misses. The lock itself checks times and signals, before any command.
+ * For each option the expectation that a value misses. The lock itself checks signals and the limits of times, before any
+ * command.
  */
 const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
   key: (value) =>
@@ -86,8 +99,10 @@ const OPTIONS: Readonly<Record<keyof AnyLockedOptions, Check>> = {
       : 'a name, a list of names or a function of the arguments',
   kind: (value) =>
     value === undefined || KINDS.includes(value as LockedKind) ? undefined : `one of ${KINDS.join(', ')}`,
-  waitTime: () => undefined,
-  leaseTime: () => undefined,
+  waitTime: timeExpected,
+  leaseTime: timeExpected,
+  renew: (value) => (value === undefined || typeof value === 'boolean' ? undefined : 'true or false'),
+  maxHoldTime: timeExpected,
   atLeast: (value) =>
     value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0)
       ? undefined

@@ -50,13 +50,14 @@ async function runLocked(
   self: unknown,
   args: unknown[],
 ): Promise<unknown> {
-  const { key, kind = 'lock', waitTime = 0, leaseTime, atLeast = 0, signal, when, onBusy = 'throw' } = options;
+  const { key, kind = 'lock', waitTime = 0, atLeast = 0, signal, when, onBusy = 'throw' } = options;
+  const { leaseTime, renew, maxHoldTime } = options;
   if (when !== undefined && !(await when.apply(self, args))) return body.apply(self, args);
   const lock = lockOf(client(self), kind, typeof key === 'function' ? key.apply(self, args) : key);
   const abort = typeof signal === 'function' ? signal.apply(self, args) : signal;
   let entered = false;
   try {
-    return await lock.withLock({ waitTime, leaseTime, signal: abort }, (hold) => {
+    return await lock.withLock({ waitTime, leaseTime, renew, maxHoldTime, signal: abort }, (hold) => {
       entered = true;
       const run = (): unknown => runToEnd(() => body.apply(self, args));
       return atLeast === 0 ? run() : runAtLeast(hold, atLeast, run);

@@ -1,4 +1,4 @@
-/* The text of a file of the page, as `.ci/page-text.cjs` reads it. */
+/* The text of a file, as `.ci/page-text.cjs` reads it. */
 declare module '*?text' {
   const text: string;
   export default text;

@@ -15,10 +15,12 @@ export type Change =
  */
 export function changesBetween(before: ListEntry, after: ListEntry, elapsedMs: number): Change[] {
   const changes: Change[] = [];
-  const had = new Map(before.owners.map((owner) => [owner.owner, owner]));
-  const has = new Map(after.owners.map((owner) => [owner.owner, owner]));
-  const gone = before.owners.filter(({ owner }) => !has.has(owner));
-  const come = after.owners.filter(({ owner }) => !had.has(owner));
+  // One owner may have both halves of a read-write lock.
+  const halfOf = ({ owner, mode }: ListedOwner): string => `${mode} ${owner}`;
+  const had = new Map(before.owners.map((owner) => [halfOf(owner), owner]));
+  const has = new Map(after.owners.map((owner) => [halfOf(owner), owner]));
+  const gone = before.owners.filter((owner) => !has.has(halfOf(owner)));
+  const come = after.owners.filter((owner) => !had.has(halfOf(owner)));
   const expired = before.remaining >= 0 && before.remaining <= elapsedMs;
   const [from, ...othersGone] = gone;
   const [to, ...othersCome] = come;
@@ -30,7 +32,7 @@ export function changesBetween(before: ListEntry, after: ListEntry, elapsedMs: n
     for (const owner of come) changes.push({ what: 'acquired', owner });
   }
   for (const owner of after.owners) {
-    const earlier = had.get(owner.owner)?.holdCount;
+    const earlier = had.get(halfOf(owner))?.holdCount;
     if (earlier !== undefined && earlier !== owner.holdCount) {
       changes.push({ what: 'hold count', owner, from: earlier });
     }

@@ -17,6 +17,10 @@ const LOCK_OF: Readonly<Record<LockedKind, (client: LockClient, name: string | L
 
 export const KINDS = Object.keys(LOCK_OF) as readonly LockedKind[];
 
+/** What a time in the options of a declaration misses: it must be a number. The lock checks its limits. */
+export const timeExpected = (value: unknown): string | undefined =>
+  value === undefined || (typeof value === 'number' && !Number.isNaN(value)) ? undefined : 'a number (ms)';
+
 const LOCK_NAME = Symbol.for('holdfast.lock-name.1');
 
 /** Also returns `true` for a name that another copy of the package made. */

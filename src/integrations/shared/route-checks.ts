@@ -1,6 +1,6 @@
 /* Checks of the options of routes. */
 import { InvalidArgumentError, type LockClient } from '../../index.js';
-import { isLockName, KINDS, type LockedKind } from './kinds.js';
+import { isLockName, KINDS, timeExpected, type LockedKind } from './kinds.js';
 
 /** The options that routes of every framework have. */
 const REQUEST_OPTIONS = ['key', 'kind', 'waitTime', 'leaseTime', 'when', 'status', 'retryAfter'] as const;
@@ -21,12 +21,16 @@ export function checkRequestOptions(options: unknown, others: readonly string[],
       `unknown option "${unknown}"; expected ${expectation}`,
     );
   }
-  const { key, kind, when, onBusy, status, retryAfter } = options as Record<string, unknown>;
+  const { key, kind, waitTime, leaseTime, when, onBusy, status, retryAfter } = options as Record<string, unknown>;
   if (typeof key !== 'function' && typeof key !== 'string' && !isLockName(key) && !Array.isArray(key)) {
     throw new InvalidArgumentError('key', 'a name, a list of names or a function of the request', key);
   }
   if (kind !== undefined && !KINDS.includes(kind as LockedKind)) {
     throw new InvalidArgumentError('kind', `one of ${KINDS.join(', ')}`, kind);
+  }
+  for (const [name, time] of Object.entries({ waitTime, leaseTime })) {
+    const expectation = timeExpected(time);
+    if (expectation !== undefined) throw new InvalidArgumentError(name, expectation, time);
   }
   if (when !== undefined && typeof when !== 'function') {
     throw new InvalidArgumentError('when', 'a function of the request', when);

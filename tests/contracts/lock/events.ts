@@ -29,8 +29,10 @@ export function eventsContract(kind: LockKind): void {
       const holder = await open(kind);
       const waiter = await open(kind, { name: holder.name });
       const hold = await holdElsewhere(holder.lock);
-      const first = await startWaiting(waiter, () => waiter.lock.tryLock(300));
-      const second = await startWaiting(waiter, () => waiter.lock.tryLock(300));
+      const controller = new AbortController();
+      const { signal } = controller;
+      const first = await startWaiting(waiter, () => waiter.lock.acquire({ signal }));
+      const second = await startWaiting(waiter, () => waiter.lock.acquire({ signal }));
       const channel = await channelOf(holder.name);
       for (let wake = 0; wake < 5; wake += 1) {
         await admin().publish(channel, '0');
@@ -40,7 +42,9 @@ export function eventsContract(kind: LockKind): void {
         { lockName: holder.name, waiters: 1 },
         { lockName: holder.name, waiters: 2 },
       ]);
-      expect(await Promise.all([first.result, second.result])).toEqual([false, false]);
+      controller.abort();
+      for (const { result } of [first, second])
+        expect(await errorOf(result)).toMatchObject({ code: 'ERR_LOCK_ABORTED' });
       await hold.release();
     });
 

@@ -90,6 +90,57 @@ export function withLockContract(kind: LockKind): void {
       expect(events.leaseLost).toHaveLength(1);
     });
 
+    test.each<[string, (reason: unknown) => unknown]>([
+      ['the reason of the signal', (reason) => reason],
+      ['an error caused by it', (reason) => new Error('outer', { cause: new Error('inner', { cause: reason }) })],
+      ['an AbortError', () => new DOMException('stopped', 'AbortError')],
+      ['a frozen AbortError', () => Object.freeze(Object.assign(new Error('stopped'), { name: 'AbortError' }))],
+    ])('rejects with a LockLostError caused by the error of a body that a loss ended: %s', async (_, errorFor) => {
+      const { lock, name, events } = await open(kind);
+      let thrown: unknown;
+      const failing = lock.withLock(async ({ signal }) => {
+        await lock.forceUnlock();
+        thrown = errorFor(signal.reason);
+        throw thrown;
+      });
+      const error = await errorOf(failing);
+      expect(error).toBeInstanceOf(LockLostError);
+      expect(error).toMatchObject({ lockName: name, reason: 'forced', result: undefined });
+      expect((error as LockLostError).cause).toBe(thrown);
+      expect(events.releaseFailed).toEqual([]);
+    });
+
+    test.each<[string, (error: Error) => unknown]>([
+      [
+        'an error with a circle of causes',
+        (error) => Object.assign(error, { cause: new Error('b', { cause: error }) }),
+      ],
+      ['no object', () => 'AbortError'],
+      ['the loss of another lock', () => new LockLostError('other', 'client:1', 'gone')],
+    ])(
+      'rejects with the unchanged error of a body that failed for another reason in a lost hold: %s',
+      async (_, of) => {
+        const { lock } = await open(kind);
+        const thrown = of(new Error('a'));
+        const failing = lock.withLock(async () => {
+          await lock.forceUnlock();
+          throw thrown;
+        });
+        expect(await errorOf(failing)).toBe(thrown);
+      },
+    );
+
+    test('rejects with the unchanged AbortError of a body whose hold was not lost, or whose client was closed', async () => {
+      const { lock, client } = await open(kind);
+      const aborted = new DOMException('stopped', 'AbortError');
+      expect(await errorOf(lock.withLock(() => Promise.reject(aborted)))).toBe(aborted);
+      const failing = lock.withLock(async () => {
+        await client.close({ releaseHolds: true });
+        throw aborted;
+      });
+      expect(await errorOf(failing)).toBe(aborted);
+    });
+
     test('rejects with LockLostError and the result if the hold was lost before the body ended', async () => {
       const { lock, name, events } = await open(kind);
       const result = { written: 3 };

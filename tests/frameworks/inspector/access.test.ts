@@ -147,6 +147,29 @@ describe('a visitor', () => {
     });
     expect(await send(through)).toMatchObject({ status: 418, text: 'secret of the database' });
   });
+
+  test('gets status 500 from a next() that throws, and the process goes on', async () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const client = await openClient();
+    const inspector = createInspector({ client, authorize: () => Promise.reject(new Error('down')) });
+    const throwing = await serve((request, response) => {
+      inspector(request, response, () => {
+        throw new Error('no handler of errors');
+      });
+    });
+    expect(await send(throwing)).toMatchObject({ status: 500 });
+    expect(warned.mock.calls[0]).toEqual([
+      expect.stringContaining('no handler of errors'),
+      { code: 'HOLDFAST_INSPECTOR' },
+    ]);
+    await new Promise((resume) => setImmediate(resume));
+    process.off('unhandledRejection', note);
+    warned.mockRestore();
+    expect(unhandled).toEqual([]);
+  });
 });
 
 test('every response has strict headers, and the files of the page their types', async () => {

@@ -25,7 +25,7 @@ test('with three pages open on 10,000 locks, no second has more than 20 commands
   const loading = admin().pipeline();
   for (const name of names) loading.hset(name, JVM, '1').pexpire(name, 600_000);
   await loading.exec();
-  const heard = (): boolean => EVENTS.some((type) => (client.events as EventSource).heard(type));
+  const heard = (): boolean => EVENTS.some((type) => (client.events as EventSource).hasListener(type));
   const listeners = heard();
   const base = await serve(createInspector({ client, authorize: () => true }));
   const openedAt = performance.now();
@@ -35,7 +35,7 @@ test('with three pages open on 10,000 locks, no second has more than 20 commands
   await until(
     () => pages.every((page) => (page.last('summary')?.listedAt ?? null) !== null),
     'everything is listed',
-    60_000,
+    240_000,
   );
   expect(pages.map((page) => page.last('summary')?.total)).toEqual([10_000, 10_000, 10_000]);
   expect(pages.map((page) => page.rows.size)).toEqual([200, 200, 1_000]);
@@ -54,7 +54,7 @@ test('with three pages open on 10,000 locks, no second has more than 20 commands
   await until(() => performance.now() - quietFrom > 1_500, 'some time has passed');
   // One command may have been under way.
   expect(after() - closed).toBeLessThanOrEqual(1);
-}, 120_000);
+}, 360_000);
 
 test('a page that does not read gets no more than what fits its connection, and does not delay other pages', async () => {
   const client = await openClient();

@@ -131,7 +131,7 @@ test('after the last page has closed there is no timer, no listener and no furth
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
   const hold = await holdElsewhere(client.getLock(freshName()));
-  const heard = (): string[] => EVENTS.filter((type) => (client.events as EventSource).heard(type));
+  const heard = (): string[] => EVENTS.filter((type) => (client.events as EventSource).hasListener(type));
   const before = heard();
   const timers = countTimers();
   try {

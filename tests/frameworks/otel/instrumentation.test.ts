@@ -100,9 +100,10 @@ describe('spans', () => {
 
   test('an acquisition has a span only if it waited longer than minWait', async () => {
     const lock = client.getLock(freshName());
-    instrumentation.setConfig({ minWait: 20 });
+    instrumentation.setConfig({ minWait: 60_000 });
     await lock.withLock(() => undefined);
     expect(named('holdfast.acquire')).toEqual([]);
+    instrumentation.setConfig({ minWait: 20 });
     const hold = await holdElsewhere(lock);
     const tracer = tracers.getTracer('test');
     const waiting = tracer.startActiveSpan('request', async (request) => {

@@ -44,6 +44,19 @@ describe('ls', () => {
     await held.release();
   });
 
+  test('is sorted by name, and fits a terminal of 80 columns with the ends of the names and their holders', async () => {
+    const names = ['b', 'a', 'c'].map((end) => freshName(`${'x'.repeat(60)}:${end}`));
+    for (const name of names) await admin().hset(name, JVM, '1');
+    const { out } = await runCommand(['ls'], { env, terminal: { columns: 80, rows: 30 } });
+    const [, ...rows] = out
+      .replace(/\x1b\[\d+m/g, '')
+      .trimEnd()
+      .split(/\r?\n/);
+    expect(rows.map((row) => row.length <= 80)).toEqual([true, true, true]);
+    expect(rows.map((row) => /^\S+…\S*:([abc]):\d+ /.exec(row)?.[1])).toEqual(['a', 'b', 'c']);
+    for (const row of rows) expect(row).toContain(JVM.slice(0, 20));
+  });
+
   test('a very long name makes no other row longer, and every command cuts it', async () => {
     const long = freshName('x'.repeat(1_000_000));
     await admin().hset(long, JVM, '1');
@@ -189,6 +202,27 @@ describe('unlock', () => {
     await expect(held.release()).rejects.toMatchObject({ code: 'ERR_LOCK_LOST' });
   });
 
+  test('ends at Ctrl-D, and the lock stays held', async () => {
+    const client = await openClient();
+    const held = await holdElsewhere(client.getLock(freshName()));
+    const command = new Command(['unlock', held.lockName], { env, terminal: wide });
+    await command.says('Type the name');
+    command.type('\x04');
+    expect(await command.ended).toBe(1);
+    await held.release();
+  });
+
+  test('frees an owner of both halves of a read-write lock', async () => {
+    const client = await openClient();
+    const locks = client.getReadWriteLock(freshName());
+    const write = await holdElsewhere(locks.writeLock());
+    const read = await write.run(() => locks.readLock().acquire());
+    const given = ['unlock', write.lockName, '--yes', '--owner', write.owner];
+    expect(await runCommand(given, { env })).toMatchObject({ code: 0, out: 'freed\n' });
+    expect(await admin().exists(write.lockName)).toBe(0);
+    for (const hold of [read, write]) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
+  });
+
   test('leaves the lock to its next owner, who came while the question was open', async () => {
     const client = await openClient();
     const name = freshName();
@@ -285,7 +319,28 @@ describe('the connection', () => {
 
   test('a Redis that is not there is told with its cause, within the timeout', async () => {
     const { code, err } = await runCommand(['ls', '--url', 'redis://127.0.0.1:1', '--timeout', '300']);
-    expect([code, err]).toEqual([3, expect.stringContaining('ECONNREFUSED')]);
+    expect([code, err.match(/ECONNREFUSED/g)]).toEqual([3, ['ECONNREFUSED']]);
+  });
+
+  test('--url goes before HOLDFAST_URL, which goes before REDIS_URL', async () => {
+    const [here, away] = [testRedisUrl(), 'redis://127.0.0.1:1'];
+    const codeOf = async (args: readonly string[], variables: Record<string, string>): Promise<number> =>
+      (await runCommand(['ls', '--timeout', '2000', ...args], { env: variables })).code;
+    expect(await codeOf([], { REDIS_URL: here })).toBe(0);
+    expect(await codeOf([], { HOLDFAST_URL: here, REDIS_URL: away })).toBe(0);
+    expect(await codeOf(['--url', here], { HOLDFAST_URL: away, REDIS_URL: away })).toBe(0);
+  });
+
+  test('a user that may not run scripts is told what is missing', async () => {
+    const user = limitedUser('holdfast', ['list']);
+    await user.allow('evalsha');
+    await admin().hset('holdfast:list', JVM, '1');
+    const { username, password } = user.credentials;
+    const { code, err } = await runCommand(['ls'], {
+      env: { ...env, HOLDFAST_USERNAME: username, HOLDFAST_PASSWORD: password },
+    });
+    await admin().del('holdfast:list');
+    expect([code, err]).toEqual([3, expect.stringContaining('+evalsha')]);
   });
 
   test('a user that may not scan is told what is missing', async () => {
@@ -329,12 +384,15 @@ test('watch and top say that Redis is unavailable, and go on when it is back', a
   }
 }, 60_000);
 
-test('help and version need no Redis', async () => {
+test('help, version and explain need no Redis', async () => {
   const { version } = JSON.parse((await import('node:fs')).readFileSync('package.json', 'utf8')) as { version: string };
   expect(await runCommand(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
   for (const args of [[], ['help'], ['-h'], ['ls', '--help']]) {
     expect((await runCommand(args)).out).toMatch(/^Shows what is locked/);
   }
+  expect((await runCommand(['explain', 'err_lock_lost'])).out).toMatch(/^ERR_LOCK_LOST\n\nLockLostError: /);
+  expect(await runCommand(['explain', 'ERR_OTHER'])).toMatchObject({ code: 2, out: '' });
+  expect((await runCommand(['explain'])).err).toBe('holdfast: explain needs a code: holdfast explain <code>\n');
 });
 
 test('100,000 locks are listed in short commands, and top shows the first of them', async () => {

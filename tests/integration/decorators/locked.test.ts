@@ -217,6 +217,9 @@ test.each<[string, unknown, string]>([
   ['an unknown kind', { key: 'a', kind: 'rw' }, 'kind must be one of lock, non-reentrant'],
   ['a condition that is no function', { key: 'a', when: true }, 'when must be a function'],
   ['a time that is none', { key: 'a', atLeast: -1 }, 'atLeast must be an integer of at least 0 (ms)'],
+  ['a wait time that is no number', { key: 'a', waitTime: '500' }, 'waitTime must be a number (ms)'],
+  ['a wait time that is null', { key: 'a', waitTime: null }, 'waitTime must be a number (ms)'],
+  ['a lease that is not a number', { key: 'a', leaseTime: NaN }, 'leaseTime must be a number (ms)'],
   ['an unknown reaction', { key: 'a', onBusy: 'wait' }, "onBusy must be 'throw', 'skip' or a function"],
 ])('%s is refused where the function is declared', async (_title, options, message) => {
   const { locked } = createLocking(await openClient());

@@ -133,7 +133,7 @@ describe('replicas', () => {
     expect(performance.now() - startedAt).toBeLessThan(4_000);
     expect(told(findings, 'role')).toMatchObject({ level: 'error', advice: expect.stringContaining('master') });
     const lock = findings.find(({ message }) => message.startsWith('getLock fails'));
-    expect(lock?.advice).toContain('docs/errors.md#err_lock_redis_unavailable');
+    expect(lock?.advice).toContain('npx holdfast explain ERR_LOCK_REDIS_UNAVAILABLE');
   });
 
   test('a replica that no grant waits for is a note, and too few for replicas.acks are a warning', async () => {

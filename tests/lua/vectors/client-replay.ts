@@ -1,7 +1,7 @@
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
 import { LockContext } from '../../../src/ownership/lock-context.js';
 import type { LockError } from '../../../src/errors.js';
-import { highwayHash128 } from '../../../src/protocols/highway-hash.js';
+import { highwayHash128 } from '../../../src/several/group/highway-hash.js';
 import { fairQueueKey, fairTimeoutsKey, takenPermitsKey, tokenKey } from '../../../src/redis/keys.js';
 import { valueField } from '../../support/lua/group-values.js';
 import { answered } from '../../support/clients/lock-clients.js';

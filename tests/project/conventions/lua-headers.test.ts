@@ -13,8 +13,10 @@ test('the generated bindings are those of the headers', async () => {
   expect(readProjectFile(GENERATED)).toBe(await bindings());
 });
 
-test('every script has its replies decoded in a file beside the generated one', () => {
-  const users = projectFiles('src/redis/scripts', '.ts').filter((path) => path !== GENERATED);
+test('every script has its replies decoded beside the generated bindings or with the group multi-lock', () => {
+  const users = [...projectFiles('src/redis/scripts', '.ts'), 'src/several/group/scripts.ts'].filter(
+    (path) => path !== GENERATED,
+  );
   const bound = users.flatMap((path) => [...readProjectFile(path).matchAll(/\bbind\((\w+), \{/g)].map(([, id]) => id!));
   const ids = [...readProjectFile(GENERATED).matchAll(/^export const (\w+)/gm)].map(([, id]) => id!);
   expect([...new Set(bound)].sort()).toEqual(ids.sort());

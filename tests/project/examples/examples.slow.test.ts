@@ -133,7 +133,7 @@ const FACTS: Record<string, readonly RegExp[]> = {
   'with-lock-signal': [
     /^imported 10 rows$/,
     /^stopped: ERR_LOCK_LOST, gone$/,
-    /^withLock rejected with the body's AbortError$/,
+    /^withLock rejected with ERR_LOCK_LOST, caused by the body's AbortError$/,
   ],
   'worker-pool': [
     /^in lockContext\.run: outside the hold of the set-up$/,

@@ -60,4 +60,9 @@ export const ROWS: Readonly<Record<string, SubpathRow>> = {
     prints: { visitor: 403, types: ['text/html', 'text/css', 'text/javascript'], refused: true },
     needs: [],
   },
+  'web-locks': {
+    packages: [],
+    prints: { taken: null, held: ['exclusive'], after: 'shared', refused: 'NotSupportedError' },
+    needs: [],
+  },
 };

@@ -31,6 +31,8 @@ export type WorkerClientOptions = ClientOptions & {
 export interface WorkerAcquireOptions {
   waitTime?: number;
   leaseTime?: number;
+  renew?: boolean;
+  maxHoldTime?: number;
   signal?: string;
   context?: string;
 }

@@ -39,6 +39,7 @@ export const FOLDERS = [
   'inspection/doctor',
   'inspection',
   'several',
+  'several/group',
   'synchronizers',
   'locks',
   'waiting',
@@ -79,7 +80,7 @@ const ENTRY = 'src/index.ts';
 
 /** The imports from redis that a folder above the mechanisms may have: requests of a kind, and no connections. */
 const OPEN_TO_KINDS = /^src\/redis\/(scripts\/.*|keys\.ts)$/;
-const KINDS = ['several', 'synchronizers', 'locks', 'protocols'];
+const KINDS = ['several', 'several/group', 'synchronizers', 'locks', 'protocols'];
 
 /** An import of the text of a file, which is no import of its code. */
 const TEXT = /\?text$/;

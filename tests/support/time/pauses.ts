@@ -4,6 +4,8 @@
  * project/conventions/pause-reasons.ts with their reasons.
  */
 
+/* A pause of STARTED_MS or PARKED_MS ends after several round trips to the suite's server as well: see `pause`. */
+
 /** A call that was just started has sent its first request. Also the time between two tries of a test's own loop. */
 export const STARTED_MS = 20;
 

@@ -143,7 +143,7 @@ export const HOT_LOCKS = [
   ),
   without(
     'local: an owner for each hold of a group',
-    'src/protocols/group-lock-protocol.ts',
+    'src/several/group/group-lock-protocol.ts',
     'readonly followsLocally = false;',
     'readonly followsLocally = true;',
     LOCAL_KINDS,

@@ -22,12 +22,12 @@ export const SABOTAGES = [
     'return !line || script !== undefined;',
     NEMESIS,
   ),
-  without('nemesis: a watchdog that renews', watchdog, 'void this.#renew(watched);', '', NEMESIS),
+  without('nemesis: a watchdog that renews', watchdog, 'void this.#renew(this.#takeDue(now));', '', NEMESIS),
   without(
     'nemesis: a watchdog that renews at Redis, too',
     watchdog,
     'let request: Renewal = await script.renew(items).done;',
-    'let request: Renewal = { error: undefined, reply: batch.map(() => ({ remainingMs: this.leaseMs })), sentAt: this.clock.now() };',
+    'let request: Renewal = { error: undefined, reply: batch.map(() => ({ remainingMs: 30_000 })), sentAt: this.clock.now() };',
     NEMESIS,
   ),
   without(

@@ -287,8 +287,8 @@ export const TENURES = [
   without(
     'sparing a release of a valid hold when the others are lost',
     tenure,
-    "if ((this.#releases?.pending ?? 0) === 0) return void this.lose('expired', cause);",
-    "return void this.lose('expired', cause);",
+    'if ((this.#releases?.pending ?? 0) === 0) return void this.lose(reason, cause);',
+    'return void this.lose(reason, cause);',
     'tests/faults/nested-holds',
   ),
   without(

@@ -86,6 +86,8 @@ export interface Problem {
   readonly since: number;
   /** The message of the error. */
   readonly message: string;
+  /** Whether Redis is unavailable: the page shows what was read before. */
+  readonly isOutage: boolean;
 }
 
 export interface Bye {

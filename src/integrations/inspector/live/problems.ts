@@ -1,3 +1,4 @@
+import { RedisUnavailableError } from '../../../index.js';
 import type { Problem } from '../contract/messages.js';
 import { cut } from './named.js';
 
@@ -15,7 +16,8 @@ export class Problems {
     const message = cut(error instanceof Error ? error.message : String(error));
     const before = this.#problems.get(what);
     if (before?.message === message) return;
-    this.#problems.set(what, { what, since: before?.since ?? Date.now(), message });
+    const isOutage = error instanceof RedisUnavailableError;
+    this.#problems.set(what, { what, since: before?.since ?? Date.now(), message, isOutage });
     this.version += 1;
   }
 

@@ -1,8 +1,8 @@
 import type { Named, OwnerView } from '../messages.js';
 import { visible } from '../../shared/inspection-words.js';
 import { byId, named, setText, within } from './parts/dom.js';
-import { count, counted } from './parts/format.js';
-import { Model } from './parts/model.js';
+import { count, counted, timeOfDay } from './parts/format.js';
+import { Model, stopTimes } from './parts/model.js';
 import { routeOf, VIEWS, type Route } from './parts/route.js';
 import { Stream, type Connection } from './parts/stream.js';
 import { ContentionView } from './views/contention.js';
@@ -46,6 +46,7 @@ const stream = new Stream({
     model.take(event);
     const { name } = event;
     if (name === 'hello') onHello();
+    if (name === 'hello' || name === 'problems') showState();
     if (name === 'summary' && announceSearch) announceMatches();
     draw();
   },
@@ -80,15 +81,30 @@ function announceMatches(): void {
 const STATES: Readonly<Record<Connection['kind'], string>> = {
   connecting: 'Connecting',
   live: 'Live',
-  lost: 'Connection lost, trying again',
+  lost: 'Reconnecting since',
   paused: 'Paused',
   ended: 'Disconnected',
 };
 
+let connected: Connection['kind'] = 'connecting';
+/** Time of the day at which the connection was lost. */
+let lostAt: string | undefined;
+
+/** The state of the connection, and of Redis behind it. Without one of them, the rows are old and their times stop. */
+function showState(): void {
+  const since = connected === 'live' ? model.outageSince : undefined;
+  const isStale = since !== undefined || (connected !== 'live' && connected !== 'connecting');
+  byId('connection').dataset['state'] = since === undefined ? connected : 'unavailable';
+  document.body.classList.toggle('stale', isStale);
+  stopTimes(isStale);
+  const outage = since === undefined ? undefined : `Redis unavailable since ${timeOfDay(since)}`;
+  setText(byId('state'), outage ?? `${STATES[connected]}${lostAt === undefined ? '' : ` ${lostAt}`}`);
+}
+
 function showConnection(connection: Connection): void {
-  byId('connection').dataset['state'] = connection.kind;
-  document.body.classList.toggle('stale', connection.kind !== 'live' && connection.kind !== 'connecting');
-  setText(byId('state'), STATES[connection.kind]);
+  connected = connection.kind;
+  lostAt = connected === 'lost' ? (lostAt ?? timeOfDay(Date.now())) : undefined;
+  showState();
   const trouble = byId('trouble');
   trouble.hidden = connection.kind !== 'ended';
   if (connection.kind !== 'ended') return;
@@ -101,6 +117,9 @@ function badge(name: string, value: number, isTrouble = false): void {
   setText(node, value === 0 ? '' : count(value));
   node.classList.toggle('trouble', isTrouble && value > 0);
 }
+
+const OUTAGE =
+  'Redis does not answer. The page shows what it read last, and goes on by itself when Redis answers again.';
 
 /** Draws once for all events of a frame. */
 function draw(): void {
@@ -124,8 +143,10 @@ function render(): void {
   badge('process', model.own?.value.holdCount ?? 0);
   badge('doctor', doctor.urgent(), true);
   const problems = byId('problems');
-  problems.hidden = model.problems.length === 0;
-  const texts = model.problems.map(({ what, message }) => `${what}: ${visible(message)}`);
+  const told = model.problems.filter(({ isOutage }) => !isOutage);
+  const outage = model.outageSince === undefined ? [] : [OUTAGE];
+  const texts = [...outage, ...told.map(({ what, message }) => `${what}: ${visible(message)}`)];
+  problems.hidden = texts.length === 0;
   if (problems.textContent !== texts.join('')) {
     problems.replaceChildren(
       ...texts.map((text) => Object.assign(document.createElement('li'), { textContent: text })),

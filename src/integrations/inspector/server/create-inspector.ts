@@ -68,9 +68,18 @@ class InspectorServer {
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.destroy();
       if (error instanceof Refusal) return sendRefusal(response, error);
-      if (next !== undefined) return next(errorOf(error));
+      let failure: unknown = error;
+      if (next !== undefined) {
+        try {
+          return next(errorOf(error));
+        } catch (cause) {
+          // An error that leaves this function would end the process.
+          failure = cause;
+        }
+      }
+      warn('the inspector failed to answer a request', failure);
+      if (response.headersSent || response.destroyed) return void response.destroy();
       sendRefusal(response, new Refusal(500, 'internal', 'the server has failed; it has written a warning'));
-      warn('the inspector failed to answer a request', error);
     }
   }
 

@@ -32,6 +32,18 @@ export interface WaiterStep {
   readonly waiters: number;
 }
 
+/** When the times on the page stopped, on the clock of `performance.now()`: nothing was read since. */
+let stoppedAt: number | undefined;
+
+/** Stops the times on the page, or lets them go on. */
+export const stopTimes = (isStopped: boolean): void =>
+  void (stoppedAt = isStopped ? (stoppedAt ?? performance.now()) : undefined);
+
+const shownNow = (): number => stoppedAt ?? performance.now();
+
+/** Time, in ms, since something was read, as the page shows it. */
+export const sinceRead = (at: number): number => Math.max(0, shownNow() - at);
+
 const MAX_STEPS = 500;
 const MAX_BARS = 100;
 const MAX_ENTRIES = 200;
@@ -51,6 +63,13 @@ export class Model {
   contended: readonly Contended[] = [];
   doctor: Doctor | undefined;
   problems: readonly Problem[] = [];
+
+  /** Since when Redis has been unavailable, in epoch ms of the server. The doctor alone says nothing about the rows. */
+  get outageSince(): number | undefined {
+    const outages = this.problems.filter(({ what, isOutage }) => isOutage && what !== 'doctor');
+    return outages.length === 0 ? undefined : Math.min(...outages.map(({ since }) => since));
+  }
+
   /** Epoch ms of the server minus `performance.now()`. */
   #serverTime = Date.now() - performance.now();
   /** The rows of the stream before, which stay until the first rows of the new one. */
@@ -58,7 +77,7 @@ export class Model {
 
   /** The time of the server, in epoch ms. */
   serverNow(): number {
-    return performance.now() + this.#serverTime;
+    return shownNow() + this.#serverTime;
   }
 
   take(event: ServerEvent): void {
@@ -146,5 +165,5 @@ export class Model {
 
 /** The rest of a lease that was read before, in ms, or -1 for no end and -2 for no key. */
 export function restOf(remaining: number, readAt: number): number {
-  return remaining < 0 ? remaining : Math.max(0, remaining - (performance.now() - readAt));
+  return remaining < 0 ? remaining : Math.max(0, remaining - sinceRead(readAt));
 }

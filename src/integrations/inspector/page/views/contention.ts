@@ -3,7 +3,7 @@ import { byId, element, named, nameNode, setText, within } from '../parts/dom.js
 import { duration } from '../../../shared/inspection-words.js';
 import { count, counted, elapsed } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
-import type { Model } from '../parts/model.js';
+import { sinceRead, type Model } from '../parts/model.js';
 import { ownersNode, processNode } from '../parts/owners.js';
 import { linkTo } from '../parts/route.js';
 
@@ -50,7 +50,7 @@ export class ContentionView {
   }
 
   tick(): void {
-    const since = performance.now() - this.model.waits.at;
+    const since = sinceRead(this.model.waits.at);
     for (const { node, age } of this.#ages.values()) setText(node, age === null ? '–' : elapsed(age + since));
   }
 

@@ -3,7 +3,7 @@ import { byId, element, named, nameNode, setText, within } from '../parts/dom.js
 import { count, elapsed } from '../parts/format.js';
 import { cells, KeyedList, type Item } from '../parts/keyed-list.js';
 import { LeaseBar } from '../parts/lease.js';
-import type { Model } from '../parts/model.js';
+import { sinceRead, type Model } from '../parts/model.js';
 import { linkTo } from '../parts/route.js';
 
 const STATS: readonly (readonly [keyof OwnStats, string])[] = [
@@ -73,7 +73,7 @@ export class ProcessView {
   }
 
   tick(): void {
-    const since = performance.now() - (this.model.own?.at ?? 0);
+    const since = sinceRead(this.model.own?.at ?? 0);
     for (const { time, lease, age } of this.#ticking.values()) {
       setText(time, elapsed(age + since));
       lease?.tick();

@@ -5,10 +5,17 @@ import {
   groupLockReleasePartial,
   groupLockRenew,
   groupLockState,
-} from './generated.js';
-import { freedPayload, isGrant, replyAcquire, replyGroupRelease, replyHeld, replyRenewals } from './replies.js';
+} from '../../redis/scripts/generated.js';
+import {
+  freedPayload,
+  isGrant,
+  replyAcquire,
+  replyGroupRelease,
+  replyHeld,
+  replyRenewals,
+} from '../../redis/scripts/replies.js';
 import type { TimeLeft } from '../../lease-time.js';
-import { bind, replyInt, replyTimeLeft } from './script.js';
+import { bind, replyInt, replyTimeLeft } from '../../redis/scripts/script.js';
 
 export interface GroupState {
   /** Until the last of the values is free; `missing`: all values are free. */

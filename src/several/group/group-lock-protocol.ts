@@ -1,14 +1,14 @@
-import { groupOf, nameOf, type Named } from '../lock-name.js';
+import { groupOf, nameOf, type Named } from '../../lock-name.js';
 import { createHash } from 'node:crypto';
-import type { LockedValues } from '../ownership/lock-context.js';
-import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
-import { lockChannel } from '../redis/keys.js';
-import type { ScriptExecutor } from '../redis/requests/script-executor.js';
-import type { ScriptRequest } from '../redis/requests/script-request.js';
-import * as scripts from '../redis/scripts/group-lock.js';
-import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
+import type { LockedValues } from '../../ownership/lock-context.js';
+import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from '../../protocols/lock-protocol.js';
+import { lockChannel } from '../../redis/keys.js';
+import type { ScriptExecutor } from '../../redis/requests/script-executor.js';
+import type { ScriptRequest } from '../../redis/requests/script-request.js';
+import * as scripts from './scripts.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../../redis/scripts/replies.js';
 import { highwayHash128 } from './highway-hash.js';
-import type { ProtocolPort } from './protocol-port.js';
+import type { ProtocolPort } from '../../protocols/protocol-port.js';
 
 /** Values of one group, as the hashes that name them in Redis. */
 class GroupValues implements LockedValues {

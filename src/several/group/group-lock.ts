@@ -1,9 +1,9 @@
-import { isLockContext, type LockContext } from '../ownership/lock-context.js';
-import { InvalidArgumentError } from '../errors.js';
-import { GroupLockProtocol } from '../protocols/group-lock-protocol.js';
-import type { TimeLeft } from '../lease-time.js';
-import * as reads from '../redis/scripts/reads.js';
-import { SingleLock } from './single-lock.js';
+import { isLockContext, type LockContext } from '../../ownership/lock-context.js';
+import { InvalidArgumentError } from '../../errors.js';
+import { GroupLockProtocol } from './group-lock-protocol.js';
+import type { TimeLeft } from '../../lease-time.js';
+import * as reads from '../../redis/scripts/reads.js';
+import { SingleLock } from '../../locks/single-lock.js';
 
 /**
  * A lock of several values of one group. One script locks all of the values or none, so calls with overlapping values
