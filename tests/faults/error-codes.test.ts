@@ -97,7 +97,7 @@ describe('while Redis cannot write to its disk', () => {
 
 test('a script that the server has forgotten is sent, also if the reply that says so waited in a blocked event loop', async () => {
   const server = await startServer();
-  const client = createClient({ ...reach(server.url), commandTimeout: 900 });
+  const client = createClient({ ...reach(server.url), commandTimeout: 3_000 });
   try {
     await client.ready();
     const lock = client.getLock('blocked');
@@ -107,7 +107,7 @@ test('a script that the server has forgotten is sent, also if the reply that say
       inFlow(() => lock.acquire({ waitTime: 0 })),
       inFlow(() => client.getSemaphore('permits').trySetPermits(1)),
     ];
-    block(1_000);
+    block(3_200);
     const [hold] = await Promise.all(calls as [Promise<Hold>, Promise<unknown>]);
     await hold.release();
   } finally {

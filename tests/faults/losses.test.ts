@@ -37,9 +37,12 @@ function lossOf(hold: Hold): { at: number; count: number } {
 }
 
 test('R11: with a server that is killed 0.5 s into a lease of 3 s the losses are reported before the lease ends', async () => {
-  const taken: number[] = [];
+  const ends: number[] = [];
+  const due: number[] = [];
   const take = (name: string, leaseTime?: number): Promise<Hold> => {
-    taken.push(performance.now());
+    const hold = ends.push(performance.now() + 3_000) - 1;
+    // When this process is let run at the time of the report.
+    setTimeout(() => (due[hold] = performance.now()), 3_000 - 30);
     return holdElsewhere(client.getLock(name), leaseTime);
   };
   const holds = [await take('watched'), await take('leased', 3_000)];
@@ -47,8 +50,9 @@ test('R11: with a server that is killed 0.5 s into a lease of 3 s the losses are
   await pause(500);
   await server.kill9();
   await until(() => losses.every(({ at }) => at < Infinity), 'both losses are reported');
-  // A hundredth of the lease before that, and then as soon as this process is let run.
-  for (const [hold, { at }] of losses.entries()) expect(elapsed(taken[hold]! + 3_000 - 30, at)).toBeLessThan(30);
+  // A hundredth of the lease before its end, and on a busy machine as soon as this process is let run.
+  for (const [hold, { at }] of losses.entries())
+    expect(at).toBeLessThan(Math.max(ends[hold]!, (due[hold] ?? 0) + SLACK_MS));
   for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
   expect(losses.map(({ count }) => count)).toEqual([1, 1]);
   expect(told.sort()).toEqual(['leased expired', 'watched expired']);
