@@ -76,5 +76,5 @@ export default {
   testTimeout: 30_000,
   globalSetup: '<rootDir>/tests/support/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/tests/support/jest/global-teardown.mjs',
-  reporters: ['default', '<rootDir>/tests/support/jest/closing-line.mjs'],
+  reporters: ['default', '<rootDir>/tests/support/jest/closing-line.mjs', '<rootDir>/tests/support/jest/record.mjs'],
 };

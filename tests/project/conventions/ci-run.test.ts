@@ -31,9 +31,13 @@ function program(name: string, text: string): void {
   chmodSync(join(bin, name), 0o755);
 }
 
-/** Runs it; `npm` is the part of a shell script that decides about one call. */
+const ENDED = '{"what":"ended","file":"x","failures":[]}';
+
+/** Runs it; each call runs one test, and `npm` is the part of a shell script that decides about one call. */
 async function ciRun(npm: string, whileItRuns?: (pid: number) => Promise<void>, path = process.env.PATH ?? '') {
-  program('npm', `echo "$*" >> '${calls}'\n${npm}`);
+  const record = ['{"what":"run","seed":"1"}', '{"what":"begun","file":"x"}', ENDED, '{"what":"complete"}'];
+  const note = `[ -z "$HOLDFAST_TEST_RECORD" ] || printf '%s\\n' ${record.map((line) => `'${line}'`).join(' ')} >> "$HOLDFAST_TEST_RECORD"`;
+  program('npm', `echo "$*" >> '${calls}'\n${note}\n${npm}`);
   if (path !== '') program('redis-server', 'exit 0');
   const child = spawn('bash', [join(PROJECT_ROOT, '.ci/run')], {
     env: { ...process.env, PATH: `${bin}:${path}` },
@@ -88,7 +92,7 @@ test('a step whose runner dies by a signal has failed', async () => {
 
 test('as root the run installs a Redis that the machine lacks', async () => {
   const { PATH = '' } = process.env;
-  for (const name of ['bash', 'dirname', 'node', 'sh']) {
+  for (const name of ['bash', 'dirname', 'node', 'sh', 'ps']) {
     const folder = PATH.split(':').find((each) => existsSync(join(each, name)))!;
     symlinkSync(join(folder, name), join(bin, name));
   }

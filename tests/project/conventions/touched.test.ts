@@ -88,8 +88,11 @@ describe('the suite touched', () => {
     return folder;
   }
 
+  /** Each call runs one test. */
+  const RECORD = `[ -z "$HOLDFAST_TEST_RECORD" ] || echo '{"what":"ended","file":"x","failures":[]}' >> "$HOLDFAST_TEST_RECORD"`;
+
   const touched = (folder: string, ...args: string[]): { status: number | null; output: string } => {
-    writeFileSync(join(folder, 'npm'), '#!/bin/sh\necho "called: $*"\n', { mode: 0o755 });
+    writeFileSync(join(folder, 'npm'), `#!/bin/sh\necho "called: $*"\n${RECORD}\n`, { mode: 0o755 });
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
       [join(folder, '.ci/suites/run-steps.mjs'), ...args],
