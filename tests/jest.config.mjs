@@ -77,5 +77,5 @@ export default {
   testTimeout: 60_000,
   globalSetup: '<rootDir>/tests/support/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/tests/support/jest/global-teardown.mjs',
-  reporters: ['default', '<rootDir>/tests/support/jest/closing-line.mjs'],
+  reporters: ['default', '<rootDir>/tests/support/jest/closing-line.mjs', '<rootDir>/tests/support/jest/record.mjs'],
 };

@@ -16,6 +16,21 @@ const JEST = 'npm run --silent jest --';
 
 /** The suites by name, as `npm run suite` lists them. @type {Readonly<Record<string, Suite>>} */
 export const SUITES = {
+  gate: {
+    does: 'What every change has to pass, as .ci/run runs it, with a summary.',
+    build: false,
+    run: ['node .ci/suites/run-steps.mjs gate'],
+  },
+  all: {
+    does: 'Every step, also those that the gate leaves out. --from STEP goes on from a step, --only A,B picks some.',
+    build: false,
+    run: ['node .ci/suites/run-steps.mjs all'],
+  },
+  touched: {
+    does: 'The steps that the change since a commit (default: the merge base with main) needs beside the gate.',
+    build: false,
+    run: ['node .ci/suites/run-steps.mjs touched'],
+  },
   static: {
     does: 'Types, lint, format, unused code, the package and the public API. npm run check builds, and then runs it.',
     build: false,
@@ -126,6 +141,3 @@ export const SUITES = {
     run: ['node .ci/suites/browser.mjs inspector-pictures'],
   },
 };
-
-/** What `npm run test:all` runs after `npm test`. */
-export const WITHOUT_JVM = ['slow', 'topologies', 'soak', 'browser', 'instrumentation', 'runtimes'];

@@ -13,6 +13,7 @@ import {
 } from '../support/clients/lock-clients.js';
 import { admin, freshName } from '../support/redis.js';
 import { until } from '../support/time/until.js';
+import { expectAtMost } from '../support/serious.js';
 
 /*
  * Redisson puts braces around a name that has none. `x` and `{x}` then share a channel, but they are two keys and so
@@ -72,7 +73,7 @@ describe.each(Object.entries(LOCKS))('%s locks named x and {x} in one client', (
     const lost: unknown[] = [];
     client.events.on('leaseLost', (event) => lost.push(event));
     const most = await contend([name, `{${name}}`], (each, body) => lockOf(client, each).withLock(body));
-    if (kind !== 'read') expect(most).toEqual([1, 1]);
+    if (kind !== 'read') expectAtMost(Math.max(...most));
     expect(lost).toEqual([]);
     expect(await admin().exists(name, `{${name}}`)).toBe(0);
   });
@@ -92,7 +93,7 @@ test('semaphores named x and {x} with one permit each admit one flow each and ke
   const names = [name, `{${name}}`];
   for (const each of names) await client.getSemaphore(each).trySetPermits(1);
   const most = await contend(names, (each, body) => client.getSemaphore(each).withPermits(body));
-  expect(most).toEqual([1, 1]);
+  expectAtMost(Math.max(...most));
   for (const each of names) expect(await client.getSemaphore(each).availablePermits()).toBe(1);
   await admin().del(...names);
 });

@@ -54,7 +54,7 @@ test('a test that leaves a key, a channel or a timer fails by default', async ()
   });
   await server.stop();
   const { testResults } = JSON.parse(report) as {
-    testResults: { assertionResults: { title: string; status: string }[] }[];
+    testResults: { assertionResults: { title: string; status: string; failureMessages: string[] }[] }[];
   };
   expect(testResults[0]!.assertionResults.map(({ title, status }) => [title, status])).toEqual([
     ['leaves a key', 'failed'],
@@ -65,4 +65,6 @@ test('a test that leaves a key, a channel or a timer fails by default', async ()
     ['leaves a timer', 'failed'],
     ['leaves a held lock', 'failed'],
   ]);
+  const messages = testResults[0]!.assertionResults.flatMap(({ failureMessages }) => failureMessages);
+  for (const message of messages) expect(message).toMatch(/Never a flake: (left after the test|timers left)/);
 });

@@ -10,6 +10,7 @@ import { SharedCounter } from '../../support/processes/shared-counter.js';
 import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
 import { open, SLACK_MS, startWaiting, WAKE_MS, type LockKind } from '../lock-kind.js';
+import { expectNoOverlap } from '../../support/serious.js';
 
 type Section = (lock: Lock, work: () => Promise<void>) => Promise<void>;
 
@@ -103,7 +104,7 @@ export function exclusionContract(kind: LockKind): void {
         inFlow(() => go(second, `second#${at}`)),
       ]);
       await Promise.all(flows.flat());
-      expect(counter.overlaps).toEqual([]);
+      expectNoOverlap(counter.overlaps);
       expect({ value: counter.value(first.name), most: counter.mostHolders(first.name) }).toEqual({
         value: 96,
         most: 1,
@@ -135,7 +136,7 @@ export function exclusionContract(kind: LockKind): void {
         { sections: 40, failures: {} },
         { sections: 40, failures: {} },
       ]);
-      expect(counter.overlaps).toEqual([]);
+      expectNoOverlap(counter.overlaps);
       expect({ value: counter.value(name), most: counter.mostHolders(name) }).toEqual({ value: 120, most: 1 });
       client.close();
     });

@@ -20,6 +20,7 @@ afterEach(async () => {
 const CLIENT = '8743c9c0-0795-4907-87fd-6c719a6b4586';
 const owners = (count: number): string[] => Array.from({ length: count }, (_, at) => `${CLIENT}:${at}`);
 const select = (name: string): string => `?select=${encodeURIComponent(name)}`;
+/** In ms. A megabyte of names counts as a command of the budget; a busy machine may need three times its time. */
 const LISTED_MS = 180_000;
 
 /** Serves the page of a client, and notes the most bytes that one update of a page had. */
@@ -120,7 +121,7 @@ test('50,000 places in the queue of a fair lock: the row has the first 20 and th
 
 test('names of 1 MB: a row has the beginning of the name, and the page opens and frees the lock by its id', async () => {
   const client = await openClient();
-  const names = Array.from({ length: 30 }, (_, at) => freshName(`${at}`).padEnd(1_000_000, 'x'));
+  const names = Array.from({ length: 20 }, (_, at) => freshName(`${at}`).padEnd(1_000_000, 'x'));
   for (const name of names) await admin().hset(name, `${CLIENT}:1`, '1');
   const inspector = createInspector({ client, authorize: () => true, actions: true });
   const base = await serve(inspector);
@@ -143,14 +144,14 @@ test('names of 1 MB: a row has the beginning of the name, and the page opens and
   page.close();
 }, 600_000);
 
-test('95 names of 1 MB, which this process holds: the page shows them, and the process goes on', async () => {
+test('40 names of 1 MB, which this process holds: the page shows them, and the process goes on', async () => {
   const client = await openClient();
-  const names = Array.from({ length: 95 }, (_, at) => freshName(`${at}`).padEnd(1_000_000, 'x'));
+  const names = Array.from({ length: 40 }, (_, at) => freshName(`${at}`).padEnd(1_000_000, 'x'));
   const holds = [];
   for (const name of names) holds.push(await inFlow(() => client.getLock(name).acquire({ leaseTime: 600_000 })));
   const { base, most } = await start(client);
   const page = await OpenPage.open(base);
-  await page.shows((shown) => shown.last('own')?.holds.length === 95, 'the own holds', LISTED_MS);
+  await page.shows((shown) => shown.last('own')?.holds.length === 40, 'the own holds', LISTED_MS);
   await page.shows((shown) => shown.rows.size > 20, 'some of the rows', LISTED_MS);
   await page.shows((shown) => shown.last('summary')?.isTruncated === true, 'a listing has ended', 2 * LISTED_MS);
   expect(await shareOf(page)).toBeLessThan(MOST_SHARE);

@@ -16,12 +16,16 @@ afterEach(async () => {
 });
 
 const JVM = '8743c9c0-0795-4907-87fd-6c719a6b4586:52';
+/** Number of locks: so many that one listing takes about a hundred commands. */
+const LOCKS = 4_000;
+/** In ms. The budget allows the listing 15 s beside the rows of three pages; a busy machine may need many times that. */
+const LISTED_MS = 120_000;
 const EVENTS = ['acquired', 'notAcquired', 'released', 'waiting', 'renewed', 'leaseLost', 'forceUnlocked'] as const;
 
-test('with three pages open on 10,000 locks, no second has more than 20 commands; with all closed, none is sent', async () => {
+test('with three pages open on thousands of locks, no second has more than 20 commands; with all closed, none is sent', async () => {
   const { proxy, url } = await openProxy();
   const client = await openClient({ url });
-  const names = Array.from({ length: 10_000 }, () => freshName());
+  const names = Array.from({ length: LOCKS }, () => freshName());
   const loading = admin().pipeline();
   for (const name of names) loading.hset(name, JVM, '1').pexpire(name, 600_000);
   await loading.exec();
@@ -35,16 +39,16 @@ test('with three pages open on 10,000 locks, no second has more than 20 commands
   await until(
     () => pages.every((page) => (page.last('summary')?.listedAt ?? null) !== null),
     'everything is listed',
-    240_000,
+    LISTED_MS,
   );
-  expect(pages.map((page) => page.last('summary')?.total)).toEqual([10_000, 10_000, 10_000]);
+  expect(pages.map((page) => page.last('summary')?.total)).toEqual([LOCKS, LOCKS, LOCKS]);
   expect(pages.map((page) => page.rows.size)).toEqual([200, 200, 1_000]);
   const sentAt = proxy.log.slice(before).map(({ at }) => at);
   const most = Math.max(...sentAt.map((at) => sentAt.filter((other) => other >= at && other < at + 1_000).length));
   expect(most).toBeLessThanOrEqual(20);
   const perSecond = sentAt.length / ((performance.now() - openedAt) / 1_000);
   expect(perSecond).toBeLessThanOrEqual(20);
-  expect(sentAt.length).toBeGreaterThan(100);
+  expect(sentAt.length).toBeGreaterThan(60);
 
   for (const page of pages) page.close();
   await until(() => heard() === listeners, 'the inspector has no listener');
@@ -54,7 +58,7 @@ test('with three pages open on 10,000 locks, no second has more than 20 commands
   await until(() => performance.now() - quietFrom > 1_500, 'some time has passed');
   // One command may have been under way.
   expect(after() - closed).toBeLessThanOrEqual(1);
-}, 360_000);
+}, 240_000);
 
 test('a page that does not read gets no more than what fits its connection, and does not delay other pages', async () => {
   const client = await openClient();

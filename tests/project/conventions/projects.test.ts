@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { SUITES, WITHOUT_JVM } from '../../../.ci/suites/suites.mjs';
+import { ALL, GATE, STEPS } from '../../../.ci/suites/steps.mjs';
+import { SUITES } from '../../../.ci/suites/suites.mjs';
 import config, { APART, FAST } from '../../jest.config.mjs';
 import { projectFiles, readProjectFile } from '../../support/project/project-files.js';
 
@@ -54,12 +55,21 @@ test('npm test skips the slow files and the separate projects, and the suite slo
   );
 });
 
-test('npm run test:all runs every project that needs no JVM', () => {
-  expect(WITHOUT_JVM.filter((name) => SUITES[name] === undefined)).toEqual([]);
-  // The topologies have a suite with their name, which starts servers first.
-  expect(WITHOUT_JVM).toEqual(
-    expect.arrayContaining(['slow', ...Object.keys(APART).filter((name) => name !== 'redisson')]),
-  );
+/** The suites that a list of steps runs. */
+const suitesOf = (names: readonly string[]): string[] =>
+  names.flatMap((name) => /^npm run suite -- ([a-z-]+)/.exec(STEPS[name]!.run)?.[1] ?? []);
+
+test('the suite all runs every project, and every suite that asks something of the code', () => {
+  const OTHERS = ['gate', 'all', 'touched', 'static', 'failures', 'walks', 'bindings', 'api', 'nemesis'];
+  const asks = Object.keys(SUITES).filter((name) => !OTHERS.includes(name) && !/^(bench|pictures)/.test(name));
+  expect([...new Set(suitesOf(ALL))].sort()).toEqual(asks.sort());
+  expect(STEPS.fast!.run).toBe('npm test');
+  // The Redisson tests are the suite interop.
+  expect(asks).toEqual(expect.arrayContaining(Object.keys(APART).filter((name) => name !== 'redisson')));
+});
+
+test('the gate is a part of all', () => {
+  expect(ALL.filter((name) => GATE.includes(name))).toEqual(GATE);
 });
 
 test('package.json has at most a dozen scripts, and the suites name the others', () => {

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { systemClock, type Clock, type Timer } from '../../../src/clock.js';
 import { createClient, type LockClient } from '../../../src/client/create-client.js';
 import { runOutside } from '../../../src/ownership/flow.js';
@@ -7,6 +6,7 @@ import type { Hold } from '../../../src/holding/hold.js';
 import type { Lock } from '../../../src/locks/lock.js';
 import { FaultProxy } from '../proxy/proxy.js';
 import { admin, testRedisUrl } from '../redis.js';
+import { neverAFlake } from '../serious.js';
 import { PARKED_MS, STARTED_MS } from '../time/pauses.js';
 import { until } from '../time/until.js';
 import { reach } from '../servers/topology.mjs';
@@ -106,7 +106,8 @@ export async function closeClients(): Promise<void> {
   const opened = clients.splice(0);
   await Promise.all(opened.map(({ client }) => client.close({ releaseHolds: true })));
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
-  expect({ timers: opened.map(({ clock }) => clock.timers) }).toEqual({ timers: opened.map(() => 0) });
+  const timers = opened.map(({ clock }) => clock.timers);
+  if (timers.some((count) => count > 0)) throw neverAFlake(`timers left by closed clients: ${timers.join(', ')}`);
 }
 
 /** Runs a separate flow: no other code is inside its holds, unless the flow passes on the `Hold`. */

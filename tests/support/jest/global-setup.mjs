@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { startRedisServer } from '../servers/redis-server.mjs';
+import { note } from './record.mjs';
 
 /** @type {Awaited<ReturnType<typeof startRedisServer>> | undefined} */
 export let server;
@@ -15,6 +16,7 @@ export let server;
 export default async function globalSetup() {
   const seed = (process.env.HOLDFAST_SEED ??= String(randomInt(2 ** 31)));
   console.log(`\nRandom schedules: seed ${seed} (HOLDFAST_SEED=${seed} repeats them)`);
+  note({ what: 'run', seed });
   // Where the suite runs on a topology, its servers are there already.
   if (process.env.HOLDFAST_TOPOLOGY === undefined) {
     server = await startRedisServer();
