@@ -1,4 +1,5 @@
 // @ts-check
+import { NEVER } from '../../tests/support/jest/never.mjs';
 
 /**
  * What the runs of Jest in a step did, and which files may run once more. See tests/support/jest/record.mjs.
@@ -24,7 +25,7 @@ const MOST_FILES = 5;
 /** Files whose random schedules, models and peers find what happens once in a thousand runs. */
 const NEVER_FILES = /^tests\/(interop|verification|unit\/ownership)\//;
 /** The words of the shared checks (tests/support/serious.ts), and of Jest for a test that never settled. */
-const NEVER_MESSAGES = /Never a flake:|Exceeded timeout of/;
+const NEVER_MESSAGES = [NEVER, 'Exceeded timeout of'];
 
 /** @param {string} text the lines of a record @returns {Record} */
 export function readRecord(text) {
@@ -68,7 +69,7 @@ export function whyFinal({ runs, complete, unfinished, failures }) {
   if (failures.size > MOST_FILES) return `more than ${MOST_FILES} files failed`;
   for (const [file, { failures: ofFile }] of failures) {
     if (NEVER_FILES.test(file)) return `${file} is never repeated`;
-    const serious = ofFile.find(({ message }) => NEVER_MESSAGES.test(message));
+    const serious = ofFile.find(({ message }) => NEVER_MESSAGES.some((words) => message.includes(words)));
     if (serious !== undefined) return `"${serious.title}" is never repeated: ${firstLine(serious.message)}`;
   }
   return undefined;

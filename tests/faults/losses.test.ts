@@ -50,9 +50,8 @@ test('R11: with a server that is killed 0.5 s into a lease of 3 s the losses are
   await pause(500);
   await server.kill9();
   await until(() => losses.every(({ at }) => at < Infinity), 'both losses are reported');
-  // A hundredth of the lease before its end, and on a busy machine as soon as this process is let run.
-  for (const [hold, { at }] of losses.entries())
-    expect(at).toBeLessThan(Math.max(ends[hold]!, (due[hold] ?? 0) + SLACK_MS));
+  // A hundredth of the lease before its end. On a busy machine, as soon after that as a timer that was due then.
+  for (const [hold, { at }] of losses.entries()) expect(at).toBeLessThan(Math.max(ends[hold]!, (due[hold] ?? 0) + 30));
   for (const hold of holds) expect(await outcome(hold.release())).toBe('ERR_LOCK_LOST');
   expect(losses.map(({ count }) => count)).toEqual([1, 1]);
   expect(told.sort()).toEqual(['leased expired', 'watched expired']);

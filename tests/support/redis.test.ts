@@ -64,7 +64,13 @@ test('a test that leaves a key, a channel or a timer fails by default', async ()
     ['leaves nothing', 'passed'],
     ['leaves a timer', 'failed'],
     ['leaves a held lock', 'failed'],
+    ['fails, and leaves a key', 'failed'],
   ]);
-  const messages = testResults[0]!.assertionResults.flatMap(({ failureMessages }) => failureMessages);
+  const results = testResults[0]!.assertionResults;
+  const afterFailure = results.pop()!.failureMessages.join('\n');
+  expect(afterFailure).toMatch(/the failure itself[\s\S]*After the failure: left after the test/);
+  expect(afterFailure).not.toContain('Never a flake');
+  const messages = results.flatMap(({ failureMessages }) => failureMessages);
+  expect(messages).toHaveLength(5);
   for (const message of messages) expect(message).toMatch(/Never a flake: (left after the test|timers left)/);
 });

@@ -1,11 +1,12 @@
 import { expect } from '@jest/globals';
+import { NEVER } from './jest/never.mjs';
 
 /*
  * Checks whose failure is never excused by a second run (.ci/suites/repeat.mjs): two holders, too many permits, leftovers.
  */
 
 /** The error of such a check. The gate finds it by the words at its beginning. */
-export const neverAFlake = (what: string): Error => new Error(`Never a flake: ${what}`);
+export const neverAFlake = (what: string): Error => new Error(`${NEVER} ${what}`);
 
 /** Fails if more holders, or permits, are there at once than may be. */
 export function expectAtMost(holders: number, most = 1): void {

@@ -1,6 +1,7 @@
 // @ts-check
 import { TestEnvironment } from 'jest-environment-node';
 import { AFTER_TEST } from './after-test.mjs';
+import { NEVER } from './never.mjs';
 
 /**
  * Runs the leak check after the hooks of each test. Jest runs `afterEach` hooks in the order of their definition, so that
@@ -14,7 +15,9 @@ export default class Environment extends TestEnvironment {
     try {
       await check?.();
     } catch (error) {
-      test?.errors.push(error);
+      // What a failed test leaves is a consequence: the gate may repeat the test.
+      const isConsequence = test !== undefined && test.errors.length > 0;
+      test?.errors.push(isConsequence ? String(error).replace(NEVER, 'After the failure:') : error);
     }
   }
 }
