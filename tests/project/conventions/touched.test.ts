@@ -77,7 +77,8 @@ describe('the suite touched', () => {
   function repository(files: readonly string[]): string {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-touched-'));
     made.push(folder);
-    cpSync(join(PROJECT_ROOT, '.ci/suites'), join(folder, '.ci/suites'), { recursive: true });
+    for (const part of ['.ci/suites', 'tests/support/jest/never.mjs'])
+      cpSync(join(PROJECT_ROOT, part), join(folder, part), { recursive: true });
     const git = (...args: string[]): unknown =>
       execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@localhost', ...args], { cwd: folder });
     git('init', '-q', '-b', 'main');
