@@ -20,7 +20,7 @@ export interface HandOffOptions {
    * Time, in milliseconds, after the client asked Redis for the lock, for which sections of this process may follow one
    * another without a request to Redis. From 0 to `lockWatchdogTimeout`. If the lock is lost in Redis meanwhile, by a
    * forced unlock elsewhere, `DEL`, a restart or a failover, sections may still begin for this time. The crash of a holder
-   * delays other clients by up to this time. Not for fair, fenced, spin and group locks; for reads only with `keep`.
+   * delays other clients by up to this time. For one exclusive lock: see docs/hot-locks.md for the kinds.
    *
    * @defaultValue 0: Redis confirms every section
    */
@@ -28,8 +28,7 @@ export interface HandOffOptions {
   /**
    * Time, in milliseconds, for which a lock that no call of this process waits for stays with this client after its last
    * section, so that the next call enters without a request. From 0 to `local`: the lock is released at the latest `local`
-   * ms after the client asked Redis for it. Other clients wait for that time. Reads stay only while no other client waits:
-   * the client asks Redis for that, at most once per `local` ms and name.
+   * ms after the client asked Redis for it. Other clients wait for that time.
    *
    * @defaultValue 0: the lock is free after its last section
    */

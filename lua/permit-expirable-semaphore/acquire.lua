@@ -16,33 +16,33 @@ local notAfter, lease, publish, channel = tonumber(ARGV[1]), tonumber(ARGV[2]), 
 local declared = tonumber(ARGV[5])
 
 -- include: lib/now.lua (defines now)
--- Read before the first write: while the slot migrates to another node, Redis refuses reads of an empty set.
-local over = redis.call('ZCOUNT', taken, 0, now)
-local count = redis.call('GET', semaphore)
--- Redis may have lost the count alone, for example by eviction. Permits that are taken then stay taken.
-local made = not count and declared >= 0
-if made then count = declared - redis.call('ZCARD', taken) end
-local free = tonumber(count or '0')
-if not free then return redis.error_reply('WRONGTYPE the string of this name is not a count of permits') end
-free = free + over
+-- include: lib/permit-count.lua (defines over)
+if stored and not tonumber(stored) then
+  return redis.error_reply('WRONGTYPE the string of this name is not a count of permits')
+end
+local free = (count or 0) + over
 local idsFrom = 6
 -- include: lib/permit-ids.lua (defines ids)
 -- A repeat finds its own ids. It takes no further permits, and its lease counts from now.
 local repeated = tonumber(redis.call('ZSCORE', taken, ids[1]) or '-1') > now
-local granted = (repeated or free >= #ids) and 1 or count and 0 or -1
+local granted = (repeated or count and free >= #ids) and 1 or count and 0 or -1
 local takes = granted == 1 and not repeated and #ids or 0
 local first = granted ~= 1 and redis.call('ZRANGE', taken, over, over, 'WITHSCORES')
 -- Free the expired permits and take the new ones in both keys, or in neither if Redis refuses a command.
 local change = over - takes
 if (made or over > 0) and free > 0 then redis.call(publish, channel, free) end
 if made then
-  redis.call('SETNX', semaphore, count + change)
-elseif change ~= 0 then
+  redis.call('SET', semaphore, count + change, unpack(lifetime))
+elseif count and change ~= 0 then
   redis.call('INCRBY', semaphore, change)
 end
 -- This command removes nothing. If Redis refuses writes to the set, it refuses this one.
 if over > 0 and type(redis.pcall('ZREMRANGEBYSCORE', taken, 1, 0)) ~= 'number' then
-  if made then redis.call('DEL', semaphore) else redis.call('INCRBY', semaphore, -change) end
+  if made then
+    redis.call('DEL', semaphore)
+  elseif count then
+    redis.call('INCRBY', semaphore, -change)
+  end
   redis.call('ZREMRANGEBYSCORE', taken, 1, 0)
 end
 -- Redisson stores this number for a permit without an expiry. A larger one means the same.
@@ -55,7 +55,7 @@ if granted == 1 then
     if type(redis.pcall('ZADD', taken, ends, ids[i])) ~= 'number' then
       if made then
         redis.call('DEL', semaphore)
-      elseif change ~= 0 then
+      elseif count and change ~= 0 then
         redis.call('INCRBY', semaphore, -change)
       end
       redis.call('ZADD', taken, ends, ids[i])

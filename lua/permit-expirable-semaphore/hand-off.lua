@@ -4,21 +4,22 @@
 -- ARGV[1]     publish   string  PUBLISH or SPUBLISH
 -- ARGV[2]     channel   string  wake-up channel of this semaphore
 -- ARGV[3]     ours      int     own subscribers of the channel; only release if there are more; -1 = do not check
--- ARGV[4]     lease     int     ms for the new permits; -1 = no expiry
--- ARGV[5]     wanted    int     number of new ids of each exchange; not more than it releases
--- ARGV[6]     released  int     number of ids that each exchange releases
--- ARGV[7..n]  ids       string  for each exchange: its new permit ids in hex, and then those to release
+-- ARGV[4]     declared  int     number of permits of the semaphore; -1 = unknown
+-- ARGV[5]     lease     int     ms for the new permits; -1 = no expiry
+-- ARGV[6]     wanted    int     number of new ids of each exchange; not more than it releases
+-- ARGV[7]     released  int     number of ids that each exchange releases
+-- ARGV[8..n]  ids       string  for each exchange: its new permit ids in hex, and then those to release
 -- Returns  an array with one number for each exchange: 1 = released, and the next waiter has its new permits; 2 = only
 --            released, because other clients wait or the number of free permits is negative; 0 = none of the permits
 --            to release is taken, or their leases have expired, and nothing changed; 3 = the same for some of them
 
 local semaphore, taken = KEYS[1], KEYS[2]
-local publish, channel, ours, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local wanted, released = tonumber(ARGV[5]), tonumber(ARGV[6])
+local publish, channel, ours, declared = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local lease, wanted, released = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local time = redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
-local idsFrom = 7
+local idsFrom = 8
 -- include: lib/permit-ids.lua (defines ids)
 -- `leaving`: the ids that an earlier exchange of this request releases. A caller may release one permit twice at once.
 local replies, pending, leaving, first = {}, {}, {}, math.huge
@@ -47,7 +48,8 @@ for from = 1, #ids, wanted + released do
 end
 if #pending == 0 then return replies end
 -- include: lib/others-wait.lua (defines others)
-local free = tonumber(redis.call('GET', semaphore) or '0') or 0
+-- include: lib/permit-count.lua (defines over)
+local free = count or 0
 local added, removed = {}, {}
 for _, from in ipairs(pending) do
   local takes = wanted
@@ -73,7 +75,11 @@ elseif ends < first then
 end
 -- This command removes nothing. If Redis refuses to remove permits, it refuses this one, and nothing has changed.
 redis.call('ZREM', taken, '')
-if freed > 0 then redis.call('INCRBY', semaphore, freed) end
+if made and freed > 0 then
+  redis.call('SET', semaphore, count + freed, unpack(lifetime))
+elseif count and freed > 0 then
+  redis.call('INCRBY', semaphore, freed)
+end
 -- Add the new permits before removing the old ones: while the slot migrates to another node, Redis refuses commands on
 -- an empty set.
 for i = 1, #added, 1000 do
@@ -84,7 +90,11 @@ for i = 1, #added, 1000 do
   end
   -- Redis can refuse only the first ZADD. Undo the count then.
   if type(redis.pcall('ZADD', taken, unpack(members))) ~= 'number' then
-    if freed > 0 then redis.call('INCRBY', semaphore, -freed) end
+    if made and freed > 0 then
+      redis.call('DEL', semaphore)
+    elseif count and freed > 0 then
+      redis.call('INCRBY', semaphore, -freed)
+    end
     redis.call('ZADD', taken, unpack(members))
   end
 end

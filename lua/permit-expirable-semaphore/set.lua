@@ -15,20 +15,14 @@ local semaphore, taken, requests = KEYS[1], KEYS[2], KEYS[3]
 local permits, publish, channel = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local lane, sequence, notAfter = ARGV[4], ARGV[5], tonumber(ARGV[6])
 
--- include: lib/not-after.lua
+-- include: lib/now.lua (defines now)
 -- include: lib/lane.lua (defines seen)
+local declared = permits
+-- include: lib/permit-count.lua (defines over)
 -- Expired permits count as taken until a script frees them.
-local free = redis.call('GET', semaphore)
-local change = permits
-if free then change = permits - tonumber(free) - redis.call('ZCARD', taken) end
-local changes = not free or change ~= 0
+local change = made and 0 or permits - (count or 0) - redis.call('ZCARD', taken)
 -- Publish first: if Redis refuses the message, nothing has changed.
-if changes and permits > 0 then redis.call(publish, channel, permits) end
-redis.call('HSET', requests, lane, sequence .. ':1')
-local set = redis.pcall('PEXPIRE', requests, '3600000')
-if type(set) == 'number' and changes then set = redis.pcall('INCRBY', semaphore, change) end
-if type(set) ~= 'number' then
-  -- include: lib/lane-undo.lua
-  redis.call('INCRBY', semaphore, change)
-end
+if (made or change ~= 0) and permits > 0 then redis.call(publish, channel, permits) end
+local answer = 1
+-- include: lib/permit-change.lua
 return 1

@@ -5,12 +5,14 @@
 -- ARGV[2]  lease     int     ms from now; -1 = no expiry
 -- ARGV[3]  publish   string  PUBLISH or SPUBLISH
 -- ARGV[4]  channel   string  wake-up channel of this semaphore
--- ARGV[5]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
+-- ARGV[5]  declared  int     number of permits of the semaphore; -1 = unknown
+-- ARGV[6]  notAfter  int     server time in epoch ms after which the script changes nothing; 0 = no limit
 -- Returns  1   done
 --          0   the permit is not taken, or its lease has expired
 
 local semaphore, taken = KEYS[1], KEYS[2]
-local id, lease, publish, channel, notAfter = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
+local id, lease, publish, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local declared, notAfter = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- include: lib/now.lua (defines now)
 local member = ''
@@ -18,7 +20,8 @@ for byte in string.gmatch(id, '%x%x') do member = member .. string.char(tonumber
 -- Read before the sweep: while the slot migrates to another node, Redis refuses reads of a set that the sweep has
 -- emptied.
 local before = tonumber(redis.call('ZSCORE', taken, member) or '-1')
--- include: lib/permit-sweep.lua (defines over)
+-- include: lib/permit-count.lua (defines over)
+-- include: lib/permit-sweep.lua
 if before <= now then return 0 end
 local ends = 922337203685477
 if lease >= 0 and now + lease < ends then ends = now + lease end

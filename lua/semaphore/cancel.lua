@@ -7,7 +7,7 @@
 -- ARGV[4]  lane      int     lane of the request
 -- ARGV[5]  sequence  int     number of the request; it increases with each request of the lane
 -- Returns  1  the request had run, and its permits are free again
---          0  the request has taken no permits and never will
+--          0  the request has taken no permits and never will, or the semaphore that it took them of is no longer there
 
 local semaphore, requests = KEYS[1], KEYS[2]
 local permits, publish, channel, lane, sequence = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -22,8 +22,11 @@ if seen then
     if permits < 0 then taken = tonumber(answer) end
   end
 end
+-- A semaphore that was deleted, or that Redis has lost, does not get its number of permits from a cancellation.
+local count = redis.call('GET', semaphore)
+if not count then taken = 0 end
 local free = taken
-if taken > 0 then free = (tonumber(redis.call('GET', semaphore) or '0') or 0) + taken end
+if taken > 0 then free = (tonumber(count) or 0) + taken end
 -- Publish first: if Redis refuses the message, nothing has changed.
 if free > 0 then redis.call(publish, channel, free) end
 -- At maxmemory, Redis refuses a script whose first write needs memory. This write needs none.

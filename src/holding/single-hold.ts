@@ -1,7 +1,6 @@
 import type { TracedGrant } from '../diagnostics/traces.js';
 import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
-import type { KeptTogether } from './kept-together.js';
 import { countOpen } from './left-holds.js';
 import type { Tenure } from './tenure.js';
 import { isHandedOff } from './tenure-events.js';
@@ -79,16 +78,6 @@ export class SingleHold extends Hold {
     tenure.isLeaving = tenure.state === 'releasing' && tenure.lastRequest?.isWritten === true;
     if (tenure.isLeaving) tenure.services.backgroundReleases.add(tenure.protocol.key, released);
     return tenure.isLeaving && (tenure.lastRequest?.whenFlushed() ?? false);
-  }
-
-  /** @internal Whether a release would keep the lock: see {@link Tenure.wouldKeep}. */
-  get wouldBeKept(): boolean {
-    return this.#tenure.wouldKeep(this.#record);
-  }
-
-  /** @internal Allows the release to keep the lock, together with the other members of a hold of several locks. */
-  mayBeKept(together: KeptTogether): void {
-    this.#record.mayBeKept = together;
   }
 
   /** @internal As a member of several locks: see {@link Hold.leave}. */

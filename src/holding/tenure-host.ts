@@ -1,7 +1,6 @@
 import type { JumpedMs, LeaseClock, LeaseClockMs } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import type { Compensations } from './compensations.js';
-import type { MayBeKept } from './kept-together.js';
 import type { TenureEnd } from './tenure-end.js';
 
 /** A local waiter that can get the lock by a hand-over. */
@@ -38,10 +37,11 @@ export interface TenureHost<T> {
    * lock in any case, because no caller has had it.
    */
   handOff(tenure: T, successor: Successor, released: () => void, othersFirst: boolean): Promise<TenureEnd>;
-  /** Whether the options allow to keep the lock with its owner after the last hold, and no call of this client waits. */
-  mayKeep(tenure: T): boolean;
-  /** Keeps the lock for a while, if that and the hold allow it. Returns whether it does. */
-  keepIfAllowed(tenure: T, mayBeKept: MayBeKept): boolean;
+  /**
+   * Keeps the lock with its owner for a while after the last hold, if the options allow that and no call of this client
+   * waits. Returns whether it does.
+   */
+  keepIfAllowed(tenure: T): boolean;
   /** Called when the tenure no longer has the lock. */
   tenureEnded(tenure: T, how: Ended): void;
 }
@@ -67,6 +67,6 @@ export interface ServicesOf<T> {
   /** The pending releases that no caller waits for. */
   readonly backgroundReleases: {
     add(key: string, released: Promise<void>): void;
-    of(key: string): Promise<unknown> | undefined;
+    of(key: string): Promise<void> | undefined;
   };
 }

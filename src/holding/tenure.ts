@@ -194,8 +194,7 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
     this.state = 'releasing';
     if (hold !== undefined) hold.state = 'releasing';
     const successor = (hold?.protocol ?? this.protocol).handsOff ? this.host.successorFor(leaseEnd) : undefined;
-    if (successor === undefined && hold !== undefined && this.host.keepIfAllowed(this, hold.mayBeKept))
-      return this.#keep(hold);
+    if (successor === undefined && hold !== undefined && this.host.keepIfAllowed(this)) return this.#keep(hold);
     if (successor === undefined) return this.#sendRelease([this.owner], hold, deadline);
     const handed = this.host.handOff(this, successor, () => this.reportReleased(hold), hold === undefined);
     this.services.watchdog.remove(this);
@@ -205,13 +204,6 @@ export class Tenure implements LeasedTenure, TurnsTenure, ReleasingTenure {
       if (error !== undefined) throw error;
       return undefined;
     });
-  }
-
-  /** Whether a release of this hold would keep the lock, if the hold allows that. */
-  wouldKeep(hold: HoldRecord): boolean {
-    if (!this.#hasNothingElse(hold) || this.lease.check() !== 'valid') return false;
-    const mayKeep = !hold.protocol.handsOff || this.host.successorFor(hold.deadline) === undefined;
-    return mayKeep && this.host.mayKeep(this);
   }
 
   /** No request follows the release of the last hold for now. The caller gets no error of a later release. */

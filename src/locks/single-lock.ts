@@ -26,8 +26,6 @@ import { isForeign } from '../protocols/plain-lock-protocol.js';
 /** @internal The call that acquires a lock as a member of a lock over several locks. */
 export interface MemberCall extends Omit<LockCall, 'byUnlock' | 'release'> {
   readonly owner: string;
-  /** Equal for all locks over the same members. */
-  readonly joint: string;
   readonly drift?: ((leaseMs: number) => number) | undefined;
 }
 
@@ -49,7 +47,7 @@ export interface LockServices extends AcquireServices {
   callSite(above: Method): CallSite | undefined;
 }
 
-const OUTSIDE_OF_JOINT_LOCKS = {};
+const OUTSIDE_OF_JOINT_LOCKS = { isMember: false };
 
 /** A lock with one name. The protocol determines the kind of the lock. */
 export class SingleLock<H extends Hold = Hold> extends Lock<H> {
@@ -157,20 +155,20 @@ export class SingleLock<H extends Hold = Hold> extends Lock<H> {
 
   /** @internal Acquires the lock as a member of a lock over several locks. No flow enters the hold. */
   takeAsMember(member: MemberCall, settle: Settle): void {
-    this.#acquire({ ...member, byUnlock: false, release: undefined }, member, settle);
+    this.#acquire({ ...member, byUnlock: false, release: undefined }, { ...member, isMember: true }, settle);
   }
 
-  #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'joint' | 'drift'>, settle: Settle): void {
+  #acquire(call: LockCall, member: Pick<HoldTerms, 'owner' | 'isMember' | 'drift'>, settle: Settle): void {
     const { runtime, protocol, makeHold } = this;
     const { leaseTime, renewed: watched, maxHoldTime, waitTime, signal, context, byUnlock, site } = call;
     const { options } = runtime;
     const longestMs = watched ? (maxHoldTime ?? options.maxHoldTime) : Infinity;
     const leaseMs = Math.min(leaseTime ?? options.lockWatchdogTimeout, longestMs);
     const askedAt = runtime.reports.now();
-    const { owner, joint, drift } = member;
+    const { owner, isMember, drift } = member;
     // The time of a member begins with the grant of the whole.
-    const maxHoldMs = joint === undefined ? longestMs : Infinity;
-    const terms = { owner, joint, drift, leaseMs, watched, maxHoldMs, byUnlock, site, askedAt };
+    const maxHoldMs = isMember ? Infinity : longestMs;
+    const terms = { owner, isMember, drift, leaseMs, watched, maxHoldMs, byUnlock, site, askedAt };
     acquire(
       runtime,
       { protocol, terms, limit: waitLimitOf(runtime.clock, waitTime, signal), context, makeHold },

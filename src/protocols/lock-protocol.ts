@@ -4,14 +4,7 @@ import type { LockError } from '../errors.js';
 import type { Doubt } from '../redis/requests/doubt.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { RefreshReply } from '../redis/scripts/fair-lock.js';
-import type {
-  AcquireReply,
-  HandOffReply,
-  HeldReply,
-  OthersReply,
-  ReleaseReply,
-  RenewalReply,
-} from '../redis/scripts/replies.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply, RenewalReply } from '../redis/scripts/replies.js';
 import type { OwnSubscribers } from '../redis/scripts/script.js';
 
 /** One lock of a renewal, with the arguments of the renewal script of its kind. */
@@ -99,7 +92,7 @@ export interface LockProtocol {
   readonly handsOff: boolean;
   /**
    * Whether sections of this client may follow one another under the same owner in Redis. Not if each hold has a token of
-   * its own, or a place in a queue.
+   * its own, or a place in a queue, nor for readers: they do not wait for one another.
    */
   readonly followsLocally: boolean;
   readonly renewal: RenewalScript;
@@ -149,8 +142,6 @@ export interface LockProtocol {
    * client. If the channel has more subscribers, the script frees the lock for them instead.
    */
   handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply>;
-  /** Asks whether the channel has more subscribers than `ours`. For a concurrent kind whose owners may be kept. */
-  othersWait?(ours: OwnSubscribers): ScriptRequest<OthersReply>;
   /**
    * Computes the pause before the next try, in milliseconds, from the pause before it (0 for the first) and the number
    * of failed tries. Absent for a kind whose waiters are woken through a channel.

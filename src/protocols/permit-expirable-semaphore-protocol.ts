@@ -19,10 +19,12 @@ export interface Exchange {
 export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   readonly kind = 'permit-expirable-semaphore';
   readonly #keys: [semaphore: string, taken: string];
+  readonly #allKeys: [semaphore: string, taken: string, requests: string];
 
   constructor(port: ProtocolPort, named: Named, declared: number | undefined) {
     super(port, named, declared);
     this.#keys = [this.key, takenPermitsKey(this.key)];
+    this.#allKeys = [...this.#keys, this.requests];
   }
 
   acquire(ids: readonly string[], leaseMs: number | undefined): ScriptRequest<AcquireReply> {
@@ -37,7 +39,8 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
    */
   release(ids: readonly string[], which: 'all' | 'any'): ScriptRequest<scripts.ReleaseReply> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.release, this.#keys, [publish, this.channel, which === 'any' ? 1 : 0, ...ids]);
+    const terms = [declaredArg(this.declared), which === 'any' ? 1 : 0];
+    return executor.run(scripts.release, this.#keys, [publish, this.channel, ...terms, ...ids]);
   }
 
   /**
@@ -53,35 +56,47 @@ export class PermitExpirableSemaphoreProtocol extends PermitsProtocol {
   ): ScriptRequest<readonly scripts.HandOffReply[]> {
     const { executor, publish } = this.port;
     const [{ next, ids }] = exchanges as [Exchange];
-    const terms = [subscribersArg(ours), leaseArg(leaseMs), next.length, ids.length];
+    const terms = [subscribersArg(ours), declaredArg(this.declared), leaseArg(leaseMs), next.length, ids.length];
     const args = [publish, this.channel, ...terms, ...exchanges.flatMap((each) => [...each.next, ...each.ids])];
     return executor.run(scripts.handOff, this.#keys, args);
   }
 
   updateLease(id: string, leaseMs: number | undefined): ScriptRequest<boolean> {
     const { executor, publish } = this.port;
-    return executor.run(scripts.updateLease, this.#keys, [id, leaseArg(leaseMs), publish, this.channel]);
+    const args = [id, leaseArg(leaseMs), publish, this.channel, declaredArg(this.declared)] as const;
+    return executor.run(scripts.updateLease, this.#keys, args);
   }
 
   /** Until the lease ends; `missing`: the permit is not taken. */
   lease(id: string): Promise<TimeLeft> {
-    return this.port.executor.ask(scripts.lease, this.#keys, [id, this.port.publish, this.channel]);
+    const { executor, publish } = this.port;
+    return executor.ask(scripts.lease, this.#keys, [id, publish, this.channel, declaredArg(this.declared)]);
   }
 
   count(): Promise<scripts.PermitCount> {
-    return this.port.executor.ask(scripts.count, this.#keys, [this.port.publish, this.channel]);
+    const { executor, publish } = this.port;
+    return executor.ask(scripts.count, this.#keys, [publish, this.channel, declaredArg(this.declared)]);
   }
 
   delete(lane: Lane): ScriptRequest<boolean> {
-    return this.port.executor.run(scripts.remove, [...this.#keys, this.requests], this.lastArgs(lane));
+    return this.port.executor.run(scripts.remove, this.#allKeys, this.lastArgs(lane));
   }
 
   expire(timeToLive: number, { number, sequence }: Lane): ScriptRequest<boolean> {
-    return this.port.executor.run(scripts.expire, [...this.#keys, this.requests], [timeToLive, number, sequence]);
+    return this.port.executor.run(scripts.expire, this.#allKeys, [timeToLive, number, sequence]);
   }
 
   setPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
-    return this.port.executor.run(scripts.set, [...this.#keys, this.requests], [permits, ...this.lastArgs(lane)]);
+    return this.port.executor.run(scripts.set, this.#allKeys, [permits, ...this.lastArgs(lane)]);
+  }
+
+  trySetPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.trySet, this.#allKeys, [permits, ...this.lastArgs(lane)]);
+  }
+
+  addPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
+    const args = [permits, declaredArg(this.declared), ...this.lastArgs(lane)] as const;
+    return this.port.executor.run(scripts.add, this.#allKeys, args);
   }
 }
 

@@ -2,7 +2,7 @@ import { groupOf, nameOf, type Named } from '../lock-name.js';
 import { readHoldBase, readHoldKey, readWriteChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
-import type { AcquireReply, HandOffReply, HeldReply, OthersReply, ReleaseReply } from '../redis/scripts/replies.js';
+import type { AcquireReply, HandOffReply, HeldReply, ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/read-write-lock.js';
 import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type {
@@ -88,7 +88,7 @@ export class ReadProtocol extends SideProtocol {
   readonly otherLine = 'write';
   /** Readers do not wait for one another, so a reader has nothing to hand over. */
   readonly handsOff = false;
-  readonly followsLocally = true;
+  readonly followsLocally = false;
 
   acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
     return this.port.executor.run(scripts.acquireRead, [this.key], [this.base, owner, leaseMs]);
@@ -109,11 +109,6 @@ export class ReadProtocol extends SideProtocol {
 
   get isReady(): boolean {
     return this.port.executor.routes.connectionFor(this.key, false)?.ready === true;
-  }
-
-  othersWait(ours: OwnSubscribers): ScriptRequest<OthersReply> {
-    const { executor, publish } = this.port;
-    return executor.run(scripts.othersWait, [this.key], [publish, this.channel, subscribersArg(ours)]);
   }
 
   fieldOf(owner: string): string {

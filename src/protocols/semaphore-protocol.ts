@@ -11,8 +11,6 @@ import type { ProtocolPort } from './protocol-port.js';
 
 /** The requests that change the number of permits of a semaphore of either kind. */
 export abstract class PermitsProtocol extends OwnerlessProtocol {
-  protected readonly countKeys: [semaphore: string, requests: string];
-
   constructor(
     port: ProtocolPort,
     named: Named,
@@ -20,13 +18,6 @@ export abstract class PermitsProtocol extends OwnerlessProtocol {
     readonly declared: number | undefined,
   ) {
     super(port, named, semaphoreChannel);
-    this.countKeys = [this.key, this.requests];
-  }
-
-  /** `timeToLive`: milliseconds after which Redis deletes the semaphore; absent if it does not expire. */
-  trySetPermits(permits: number, lane: Lane, timeToLive?: number): ScriptRequest<boolean> {
-    const args = [permits, leaseArg(timeToLive), ...this.lastArgs(lane)] as const;
-    return this.port.executor.run(scripts.trySet, this.countKeys, args);
   }
 
   /** Until Redis deletes the semaphore. */
@@ -36,15 +27,23 @@ export abstract class PermitsProtocol extends OwnerlessProtocol {
 
   abstract delete(lane: Lane): ScriptRequest<boolean>;
   abstract expire(timeToLive: number, lane: Lane): ScriptRequest<boolean>;
-
-  addPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
-    return this.port.executor.run(scripts.add, this.countKeys, [permits, this.declared ?? 0, ...this.lastArgs(lane)]);
-  }
+  abstract addPermits(permits: number, lane: Lane): ScriptRequest<boolean>;
 }
 
 /** The requests of Redisson's RSemaphore: a number of free permits, and a channel. */
 export class SemaphoreProtocol extends PermitsProtocol {
   readonly kind = 'semaphore';
+  private readonly countKeys: [semaphore: string, requests: string] = [this.key, this.requests];
+
+  /** `timeToLive`: milliseconds after which Redis deletes the semaphore; absent if it does not expire. */
+  trySetPermits(permits: number, lane: Lane, timeToLive?: number): ScriptRequest<boolean> {
+    const args = [permits, leaseArg(timeToLive), ...this.lastArgs(lane)] as const;
+    return this.port.executor.run(scripts.trySet, this.countKeys, args);
+  }
+
+  addPermits(permits: number, lane: Lane): ScriptRequest<boolean> {
+    return this.port.executor.run(scripts.add, this.countKeys, [permits, this.declared ?? 0, ...this.lastArgs(lane)]);
+  }
 
   acquire(permits: number, lane: Lane): ScriptRequest<AcquireReply> {
     const args = [permits, declaredArg(this.declared), ...this.lastArgs(lane)] as const;

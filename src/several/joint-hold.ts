@@ -4,7 +4,6 @@ import { ClientClosedError, LockLostError, MultiUnlockError, type MemberFailure 
 import { Hold } from '../holding/hold.js';
 import { checkLease } from '../lease-time.js';
 import { MultiHoldLoss } from './joint-hold-loss.js';
-import { KeptTogether } from '../holding/kept-together.js';
 import { SingleHold } from '../holding/single-hold.js';
 
 export interface MultiHoldTerms {
@@ -123,15 +122,13 @@ export class MultiHold extends Hold {
   }
 
   /**
-   * Releases all members at the same time, or keeps all of them for the next call over the same members. The release of a RedLock settles when a majority has replied, and the other
+   * Releases all members at the same time. The release of a RedLock settles when a majority has replied, and the other
    * releases continue in the background.
    */
   #release(after: number): Promise<void> {
     const { of, quorum } = this.terms;
     const loss = this.findLoss();
     const members = [...this.#members];
-    const isKept = after === 0 && loss === undefined && members.every(({ wouldBeKept }) => wouldBeKept);
-    const together = isKept ? new KeptTogether(this.terms.identity) : undefined;
     const failures: MemberFailure[] = [];
     let open = members.length;
     let kept = 0;
@@ -161,7 +158,6 @@ export class MultiHold extends Hold {
       };
       for (let at = 0; at < members.length; at += 1) {
         const member = members[at] as SingleHold;
-        if (together !== undefined) member.mayBeKept(together);
         member.release({ after }).then(given, (error: unknown) => {
           open -= 1;
           if (error instanceof LockLostError || SingleHold.recordOf(member).loss !== undefined) lost += 1;
@@ -171,8 +167,6 @@ export class MultiHold extends Hold {
           look();
         });
       }
-      // The clock may have moved on since the question whether all of them would be kept.
-      if (together !== undefined && together.size < members.length) together.release();
     });
   }
 

@@ -233,9 +233,8 @@ export abstract class JointLock extends Lock<MultiHold> {
   }
 
   /** @internal */
-  protected takeMember(member: Member, call: Omit<MemberCall, 'joint'>): Promise<SingleHold> {
-    const joint = this.identity;
-    return new Promise((granted, failed) => member.takeAsMember({ ...call, joint }, { granted, failed }));
+  protected takeMember(member: Member, call: MemberCall): Promise<SingleHold> {
+    return new Promise((granted, failed) => member.takeAsMember(call, { granted, failed }));
   }
 
   /** @internal */

@@ -35,7 +35,7 @@ class LineCheck {
     const { clock } = member.runtime;
     const sentAt = clock.now();
     const limit = (this.#timer = clock.setTimer(sentAt + usualReplyMs(member), () => {
-      noteUnanswered(member);
+      noteUnanswered(member, 'slow');
       this.#timer = undefined;
       for (const silent of [...this.#waiting]) silent();
     }));

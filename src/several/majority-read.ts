@@ -1,7 +1,7 @@
 import { ClientClosedError } from '../errors.js';
 import type { Member } from './members.js';
 import type { VoteSummary } from './server-vote.js';
-import { isUnresponsive, noteAnswer, noteUnanswered } from './unresponsive.js';
+import { isDown, noteAnswer, noteUnanswered } from './unresponsive.js';
 
 interface MajorityRead<T, V> {
   readonly members: readonly Member[];
@@ -18,7 +18,7 @@ interface MajorityRead<T, V> {
 
 /**
  * Sends the question to all servers. Settles when a majority has answered and either no missing answer can change the
- * result, or all servers that have not answered are unresponsive.
+ * result, or all servers that have not answered are down.
  */
 export function readFromMajority<T, V>(terms: MajorityRead<T, V>): Promise<V> {
   const { members, quorum, question, meaning, between, noQuorum } = terms;
@@ -31,7 +31,7 @@ export function readFromMajority<T, V>(terms: MajorityRead<T, V>): Promise<V> {
     if (answers.length + open.size < quorum) return true;
     if (answers.length < quorum) return false;
     const [low, high] = [least, most].map((each) => meaning([...answers, ...[...open].map(() => each)]));
-    return low === high || [...open].every(isUnresponsive);
+    return low === high || [...open].every(isDown);
   };
 
   const failure = (): Error => {
@@ -52,7 +52,7 @@ export function readFromMajority<T, V>(terms: MajorityRead<T, V>): Promise<V> {
       else fail(failure());
     };
     const attempt = clock.setTimer(clock.now() + options.attemptMs, () => {
-      for (const member of open) noteUnanswered(member);
+      for (const member of open) noteUnanswered(member, 'attempt over');
       look();
     });
     for (const member of members) {

@@ -6,7 +6,7 @@ import { quoted } from '../visible.js';
 import { GroupMultiLock } from './group/group-lock.js';
 import { innermostHold } from '../holding/innermost-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
-import { SingleLock, type MemberCall } from '../locks/single-lock.js';
+import { SingleLock } from '../locks/single-lock.js';
 
 export type Member = SingleLock;
 export type Members = readonly [Member, ...Member[]];
@@ -97,34 +97,26 @@ export function contextOf(members: Members, own: LockContext | undefined): LockC
   return context;
 }
 
-/** @internal A call that wants a member. */
-type WantedBy = Omit<MemberCall, 'owner'>;
-
 /**
  * @internal Whether the call should stand in the line of the member at once: as far as its client knows, its other calls have the
- * lock, wait for it, or occupy the hold around the caller, or the lock is kept and the call may not follow, or other clients
+ * lock, wait for it, or occupy the hold around the caller, or the lock is kept for another call, or other clients
  * try first. Redis may know better: this orders the calls of a client, and is no reason to fail one.
  */
-export function wouldHaveToWait({ runtime, protocol }: Member, call: WantedBy): boolean {
-  const { leaseTime, maxHoldTime = Infinity, context, joint, drift } = call;
+export function wouldHaveToWait({ runtime, protocol }: Member, context: LockContext | undefined): boolean {
   const parent = innermostHold(runtime, protocol, context);
   if (parent !== undefined) return SingleHold.recordOf(parent).keepsOut(protocol);
-  const relation = runtime.kept.relationTo(protocol);
-  if (relation === 'same side' || relation === 'other side') {
-    const terms = { leaseMs: Math.min(leaseTime ?? runtime.options.lockWatchdogTimeout, maxHoldTime), joint, drift };
-    return !runtime.kept.mayFollow(protocol.key, { protocol, terms });
-  }
+  if (runtime.kept.has(protocol.key)) return true;
   const line = runtime.lines.lineFor(protocol);
   if (line.waiterCount > 0 || line.yields) return true;
   return !protocol.concurrent && [...line.holders].some(({ isInUse }) => isInUse);
 }
 
 /** @internal The same. Also if the lock becomes busy when a pending request of another call of the client succeeds. */
-export function mightHaveToWait(member: Member, call: WantedBy): boolean {
-  if (wouldHaveToWait(member, call)) return true;
+export function mightHaveToWait(member: Member, context: LockContext | undefined): boolean {
+  if (wouldHaveToWait(member, context)) return true;
   const { runtime, protocol } = member;
   const { hasPending: isComing } = runtime.lines.lineFor(protocol);
-  return isComing && innermostHold(runtime, protocol, call.context) === undefined;
+  return isComing && innermostHold(runtime, protocol, context) === undefined;
 }
 
 /** @internal Checks a call from `site` that has waited long for the member. Returns the time until the next check, in ms. */

@@ -58,10 +58,12 @@ export class MultiLock extends JointLock {
     // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
     let unavailable: RedisUnavailableError | undefined;
-    const joint = { ...call, joint: this.identity };
     // Only Redis says that a lock is busy, so a call that does not wait asks in any case.
     const isOneTry = limit.kind === 'one try';
-    if (this.members.length > 1 && (isOneTry || !this.members.some((member) => wouldHaveToWait(member, joint)))) {
+    if (
+      this.members.length > 1 &&
+      (isOneTry || !this.members.some((member) => wouldHaveToWait(member, call.context)))
+    ) {
       const hold = await this.#atOnce(call, limit, atOnceBy);
       if (hold instanceof MultiHold) return hold;
       unavailable = hold;

@@ -12,7 +12,7 @@ import type { Member } from './members.js';
 import { releaseHolds } from './multi-lock.js';
 import type { PendingRequests } from './pending-requests.js';
 import { ServerVote } from './server-vote.js';
-import { isUnresponsive, noteAnswer, noteUnanswered, usualReplyMs } from './unresponsive.js';
+import { isDown, isUnresponsive, noteAnswer, noteUnanswered, usualReplyMs } from './unresponsive.js';
 
 /** Reason of internal aborts, which no caller sees. Without it each abort would create an error with a stack. */
 const OVER = 'the round is over';
@@ -21,13 +21,13 @@ const OVER = 'the round is over';
 export interface RoundTerms {
   readonly members: readonly [Member, ...Member[]];
   readonly quorum: number;
-  /** Equal for all locks over the same members. */
-  readonly identity: string;
   readonly call: LockCall;
   readonly owners: () => (member: Member) => string;
   readonly drift: (leaseMs: number) => number;
   /** The pending requests of this round and of earlier rounds of the call. */
   readonly requests: PendingRequests;
+  /** Whether no further round of the call would follow now: its outcome is that of this round. */
+  readonly isLast: () => boolean;
   /**
    * The server in whose line the round waits first, for `waitTime` ms. After its grant, the round waits up to
    * `othersMs` ms for each other server to become free.
@@ -66,6 +66,8 @@ export class QuorumRound {
   #around: readonly FlowHold[] = [];
   #joint: MultiHold | undefined;
   #timer: Timer | undefined;
+  /** Lease-clock time, in ms, by which each server should have replied to an attempt. */
+  #attemptsEndAt = Infinity;
   /** Lease-clock time, in ms, at which the round stops waiting for the others. */
   #endsAt = Infinity;
   #unwatch: (() => void) | undefined;
@@ -146,7 +148,8 @@ export class QuorumRound {
     this.#asked = true;
     // A server that has not replied to an attempt by then counts as unavailable.
     const now = gate === undefined ? this.#begunAt : clock.now();
-    this.#timer = clock.setTimer(now + options.attemptMs + waitTime, () => this.#attemptOver());
+    this.#attemptsEndAt = now + options.attemptMs + waitTime;
+    this.#timer = clock.setTimer(this.#attemptsEndAt, () => this.#attemptOver());
     this.#endsAt = now + options.commandTimeout;
     this.#askedAt = now;
     for (const vote of this.#votes) {
@@ -160,7 +163,7 @@ export class QuorumRound {
 
   /** The server has not replied to the request of an earlier round: send no further request to it. */
   #stillUnanswered(vote: ServerVote): void {
-    noteUnanswered(vote.member);
+    noteUnanswered(vote.member, 'slow');
     vote.outcome = 'failed';
   }
 
@@ -187,14 +190,14 @@ export class QuorumRound {
   }
 
   #send(vote: ServerVote, waitTime: number): void {
-    const { identity, drift, call, requests } = this.#terms;
+    const { drift, call, requests } = this.#terms;
     const { leaseTime, renewed, maxHoldTime, context, site } = call;
     const signal = this.#abort === undefined ? call.signal : this.#abort.signal;
     const owner = this.#owner(vote.member);
     vote.sent = true;
     vote.triedAt = waitTime === 0 ? vote.member.runtime.clock.now() : undefined;
     requests.begin(vote.member);
-    const hold = { leaseTime, renewed, maxHoldTime, context, site, owner, joint: identity, drift };
+    const hold = { leaseTime, renewed, maxHoldTime, context, site, owner, drift };
     vote.member.takeAsMember({ ...hold, waitTime, signal }, vote);
   }
 
@@ -222,7 +225,7 @@ export class QuorumRound {
   failed(vote: ServerVote, error: unknown): void {
     const { member } = vote;
     const { requests } = this.#terms;
-    if (error instanceof RedisUnavailableError) noteUnanswered(member);
+    if (error instanceof RedisUnavailableError) noteUnanswered(member, 'attempt over');
     else if (!(error instanceof LockAbortedError)) this.#answered(vote);
     if (error instanceof LockTimeoutError) requests.answered(member);
     else if (!(error instanceof LockAbortedError)) requests.failed(member, error);
@@ -262,9 +265,12 @@ export class QuorumRound {
     if (isHeldUp) this.#hurry();
   }
 
-  /** Another owner prevents the majority, and waits for this one: wait for the missing replies as long as they usually take. */
+  /**
+   * Another owner prevents the majority, and waits for this one: wait for the missing replies as long as they usually take.
+   * The last round waits as long as for every other reply: without it, a call would answer "busy" although a majority is free.
+   */
   #hurry(): void {
-    if (this.#state !== 'asking') return;
+    if (this.#state !== 'asking' || this.#terms.isLast()) return;
     this.#state = 'hurrying';
     const { members, gate } = this.#terms;
     const missing = this.#votes
@@ -273,7 +279,14 @@ export class QuorumRound {
     const { clock } = members[0].runtime;
     this.#timer?.cancel();
     const at = this.#askedAt + (gate?.othersMs ?? 0) + Math.max(...missing);
-    this.#timer = clock.setTimer(Math.max(at, clock.now()), () => this.#attemptOver());
+    this.#timer = clock.setTimer(Math.max(at, clock.now()), () => this.#hurryOver());
+  }
+
+  #hurryOver(): void {
+    if (!this.#terms.isLast()) return this.#attemptOver('slow');
+    // The time of the call has passed meanwhile.
+    this.#state = 'asking';
+    this.#timer = this.#terms.members[0].runtime.clock.setTimer(this.#attemptsEndAt, () => this.#attemptOver());
   }
 
   /**
@@ -281,7 +294,9 @@ export class QuorumRound {
    * for an unavailable server while each keeps the other one out.
    */
   #awaitsUnresponsive(): boolean {
-    return this.#votes.every(({ outcome, member }) => outcome !== 'pending' || isUnresponsive(member));
+    // A server that did not reply in its usual time may only be slow.
+    const isAway = this.#terms.isLast() ? isDown : isUnresponsive;
+    return this.#votes.every(({ outcome, member }) => outcome !== 'pending' || isAway(member));
   }
 
   #decide(): void {
@@ -292,9 +307,9 @@ export class QuorumRound {
     this.#onDecided?.(this);
   }
 
-  #attemptOver(): void {
+  #attemptOver(silence: 'slow' | 'attempt over' = 'attempt over'): void {
     for (const { outcome, member, triedAt } of this.#votes)
-      if (outcome === 'pending' && triedAt !== undefined) noteUnanswered(member);
+      if (outcome === 'pending' && triedAt !== undefined) noteUnanswered(member, silence);
     // If no other owner holds a server, wait for the missing replies: they may still grant the lock, and a new round
     // would wait for the same servers.
     const alone = this.#votes.every(({ outcome }) => outcome !== 'busy');
@@ -335,7 +350,7 @@ export class QuorumRound {
   abandon(): void {
     // Note missing replies now: an aborted request does not report that its server has not replied.
     for (const { sent, outcome, member } of this.#votes) {
-      if (sent && outcome === 'pending' && isUnresponsive(member)) noteUnanswered(member);
+      if (sent && outcome === 'pending' && isUnresponsive(member)) noteUnanswered(member, 'slow');
     }
     this.#abort?.abort(OVER);
   }

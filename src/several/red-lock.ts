@@ -21,7 +21,7 @@ import { releaseHolds } from './multi-lock.js';
 import { PendingRequests } from './pending-requests.js';
 import { QuorumRound, type GateTerms } from './quorum-round.js';
 import type { ServerVote, VoteSummary } from './server-vote.js';
-import { isUnresponsive, noteUnanswered } from './unresponsive.js';
+import { isDown, isUnresponsive, noteUnanswered } from './unresponsive.js';
 import { pauseAfter } from '../back-off.js';
 import { LONG_WAIT_MS, ONE_SERVER_MS, OTHER_SERVERS_MS, OUTAGE_PAUSES, SPLIT_PAUSE_MS } from '../timing.js';
 
@@ -81,8 +81,7 @@ export class RedLock extends JointLock {
     const requests = new PendingRequests();
     // If calls of this client want a majority already, stand in line: concurrent rounds would only split the servers.
     let wanted = 0;
-    const joint = { ...call, joint: this.identity, drift: this.#drift };
-    for (const member of this.members) if (mightHaveToWait(member, joint)) wanted += 1;
+    for (const member of this.members) if (mightHaveToWait(member, call.context)) wanted += 1;
     if (limit.kind !== 'one try' && wanted > this.members.length - this.quorum) {
       const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
       this.#settle(this.#waitAtServers(call, requests, limit, gate, undefined), call, requests, settle);
@@ -90,7 +89,7 @@ export class RedLock extends JointLock {
     }
     // Most calls end with this round, so it uses callbacks: promises would add latency to each of these calls.
     const around = currentHolds();
-    this.#round(call, requests, ALL_AT_ONCE).begin((round) => {
+    this.#round(call, requests, limit, ALL_AT_ONCE).begin((round) => {
       const hold = this.#holdOf(round, call);
       if (hold !== undefined) return settle.granted(hold);
       // Later requests must nest in the holds around the caller, too.
@@ -121,7 +120,17 @@ export class RedLock extends JointLock {
     const unavailable = this.#unavailable(votes);
     if (waitTimeLeft(limit, clock.now()) <= 0) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
     if (unavailable !== undefined && limit.kind === 'unlimited') throw unavailable;
-    return this.#waitAtServers(call, requests, limit, this.#gateAmong(votes), unavailable);
+    return this.#waitAtServers(call, requests, limit, this.#gateAmong(votes), unavailable, this.#mightBeFree(votes));
+  }
+
+  /** Whether the servers that were not waited for, and those that are not busy, could make a majority. */
+  #mightBeFree(votes: readonly ServerVote[]): boolean {
+    const acquired = votes.filter(({ outcome }) => outcome === 'acquired').length;
+    const silent = votes.filter(
+      ({ outcome, error, member }) =>
+        outcome === 'pending' || (outcome === 'failed' && error === undefined && !isDown(member)),
+    );
+    return acquired < this.quorum && acquired + silent.length >= this.quorum;
   }
 
   /** Waits at one server after the other. `failed` is the error of the previous round, if it had one. */
@@ -131,11 +140,14 @@ export class RedLock extends JointLock {
     limit: WaitLimit,
     first: Member,
     failed: Error | undefined,
+    isUndecided = false,
   ): Promise<MultiHold> {
     const { clock } = this.#first.runtime;
     const { waitTime, signal } = call;
     let gate = first;
     let unavailable = failed;
+    /** Whether a server that has not replied in the last round might have completed a majority. */
+    let mightBeFree = isUndecided;
     let outages = 0;
     let longAt = clock.now() + LONG_WAIT_MS;
     for (;;) {
@@ -143,15 +155,16 @@ export class RedLock extends JointLock {
       if (clock.now() >= longAt) longAt = clock.now() + waitedLong(gate, call.site);
       const through = await this.#throughGate(gate, call, requests, limit);
       // The gate stayed busy, so the newest result of the other servers is that of the previous round.
-      if (through === undefined && waitTimeLeft(limit, clock.now()) <= 0)
+      if (through === undefined && waitTimeLeft(limit, clock.now()) <= 0 && !mightBeFree)
         throw unavailable ?? new LockTimeoutError(this.name, waitTime);
-      const round = through ?? (await this.#askAll(call, requests));
+      const round = through ?? (await this.#askAll(call, requests, limit));
       if ('hold' in round) return round.hold;
       this.#throwIfAborted(signal);
       if (!this.isServed(call.context)) throw new ClientClosedError();
       unavailable = this.#unavailable(round.votes);
       if (unavailable !== undefined && limit.kind === 'unlimited') throw unavailable;
       gate = this.#gateAmong(round.votes);
+      mightBeFree = this.#mightBeFree(round.votes);
       const { least, most } = SPLIT_PAUSE_MS;
       outages = unavailable === undefined ? 0 : outages + 1;
       const pauseMs = outages === 0 ? least + Math.random() * (most - least) : pauseAfter(OUTAGE_PAUSES, outages);
@@ -180,37 +193,39 @@ export class RedLock extends JointLock {
     const { clock } = this.#first.runtime;
     const waitTime = Math.min(ONE_SERVER_MS, Math.max(1, Math.ceil(waitTimeLeft(limit, clock.now()))));
     const terms = { gate: { member: gate, waitTime, othersMs: OTHER_SERVERS_MS } };
-    const round = await this.#run(call, requests, terms);
+    const round = await this.#run(call, requests, limit, terms);
     const { stoppedAt } = round;
     if (stoppedAt === undefined || call.signal?.aborted === true) return this.#conclude(round, call);
     const { outcome, error } = stoppedAt;
     if (outcome === 'busy') return undefined;
     if (isMisuse(error) && !isOfOneServer(error)) throw error;
     // The server was silent while the call stood in its line. It may only be slow, so the next round asks it as well.
-    if (error === undefined && waitTimeLeft(limit, clock.now()) > 0) return this.#askAll(call, requests);
+    if (error === undefined && waitTimeLeft(limit, clock.now()) > 0) return this.#askAll(call, requests, limit);
     // The server is unavailable, or has lost its part: send requests to the others.
-    if (!(error instanceof LockLostError)) noteUnanswered(gate);
+    if (!(error instanceof LockLostError)) noteUnanswered(gate, error === undefined ? 'slow' : 'attempt over');
     // Start no further round: it could take one more command deadline.
     if (waitTimeLeft(limit, clock.now()) <= 0) return this.#conclude(round, call);
-    return this.#askAll(call, requests, { member: gate, error });
+    return this.#askAll(call, requests, limit, { member: gate, error });
   }
 
   async #askAll(
     call: LockCall,
     requests: PendingRequests,
+    limit: WaitLimit,
     failed?: { readonly member: Member; readonly error: unknown },
   ): Promise<Round> {
-    return this.#conclude(await this.#run(call, requests, { failed }), call);
+    return this.#conclude(await this.#run(call, requests, limit, { failed }), call);
   }
 
-  #run(call: LockCall, requests: PendingRequests, terms: GateTerms): Promise<QuorumRound> {
-    return new Promise((decided) => this.#round(call, requests, terms).begin(decided));
+  #run(call: LockCall, requests: PendingRequests, limit: WaitLimit, terms: GateTerms): Promise<QuorumRound> {
+    return new Promise((decided) => this.#round(call, requests, limit, terms).begin(decided));
   }
 
-  #round(call: LockCall, requests: PendingRequests, terms: GateTerms): QuorumRound {
-    const { members, quorum, identity } = this;
+  #round(call: LockCall, requests: PendingRequests, limit: WaitLimit, terms: GateTerms): QuorumRound {
+    const { members, quorum } = this;
     const owners = (): ((member: Member) => string) => this.owners();
-    return new QuorumRound({ members, quorum, identity, call, owners, drift: this.#drift, requests, ...terms });
+    const isLast = (): boolean => waitTimeLeft(limit, this.#first.runtime.clock.now()) <= 0;
+    return new QuorumRound({ members, quorum, call, owners, drift: this.#drift, requests, isLast, ...terms });
   }
 
   async #conclude(round: QuorumRound, call: LockCall): Promise<Round> {

@@ -212,18 +212,20 @@ export abstract class PermitSource extends OwnerlessObject {
   async #compareWithRedis(compared: Compared): Promise<void> {
     const { declared, doubted } = compared;
     const total = await this.total().catch(() => undefined);
-    compared.doubted = total === declared ? undefined : total;
+    // The permits that are missing may be taken in other processes.
+    const isOther = this.countsTaken ? total !== declared : (total ?? 0) > declared;
+    compared.doubted = isOther ? total : undefined;
     if (compared.doubted === undefined) return;
     if (this.countsTaken) this.#warnOfOther(declared, `it has ${total}`);
-    // The permits that are missing may be taken in other processes. They are not for so long without any change.
-    else if (total === doubted) this.#warnOfOther(declared, `it has ${total}, and those that other processes hold`);
+    // A release of this client may have reached Redis before its reply came.
+    else if (total === doubted) this.#warnOfOther(declared, `it has at least ${total}`);
   }
 
   #warnOfOther(declared: number, found: string): void {
     this.#warn(
       'HOLDFAST_OTHER_PERMITS',
       `a handle of semaphore ${quoted(this.name)} declares { permits: ${declared} }, but ${found}; the option changes no ` +
-        'semaphore that exists: call addPermits(difference) once, or declare the same number everywhere',
+        'semaphore that exists: declare the same number everywhere, or call addPermits(difference) once',
     );
   }
 
@@ -331,6 +333,7 @@ export abstract class PermitSource extends OwnerlessObject {
     const waited = waitedFor.get(key);
     if (waited === undefined) return;
     const exists = await this.protocol.exists().catch(() => true);
+    // Permits that are still taken stay taken. The message wakes the calls.
     if (!exists && waited.declared !== undefined) await this.trySetPermits(waited.declared).catch(() => undefined);
     if (waitedFor.get(key) !== waited) return;
     this.#compare();

@@ -87,9 +87,10 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
   // A release that no caller waits for is ahead of this call. A single try could overtake it, because Redis may ask for
   // the script of the release again.
   const joinBehindReleases = (): void => {
-    const release = services.tenures.backgroundReleases.of(protocol.key);
-    if (release !== undefined && acquisition.limit.kind === 'one try') void release.then(join);
-    else join();
+    const isOneTry = acquisition.limit.kind === 'one try';
+    const release = isOneTry ? services.tenures.backgroundReleases.of(protocol.key) : undefined;
+    if (release === undefined) join();
+    else void release.then(join);
   };
   if (services.kept.has(protocol.key)) void followKept(services, waiter, joinBehindReleases);
   else joinBehindReleases();
@@ -102,10 +103,8 @@ async function followKept({ kept, localHandOvers }: AcquireServices, waiter: Loc
   // The lock stays for the next call.
   if (waiter.limit.signal?.aborted === true) return join();
   if (kept.follow(key, waiter)) return;
-  const how = kept.relationTo(waiter.protocol);
-  if (how === 'beside') return join();
   // The try of a call that does not wait, or of a call for the other side of the lock, goes behind the release.
-  if (waiter.limit.kind === 'one try' || how === 'other side') void kept.release(key);
+  if (waiter.limit.kind === 'one try' || !kept.isSameSide(waiter.protocol)) void kept.release(key);
   // A call for the same side gets the lock by a hand-over.
   join();
   void kept.release(key);

@@ -10,13 +10,11 @@ import type { OwnSubscribers } from '../redis/scripts/script.js';
 import type { LeaseClock, LeaseClockMs } from '../clock.js';
 import { latestEnd, releaseGoesOn, type Compensations } from '../holding/compensations.js';
 import type { WakeUps } from './wake-ups.js';
-import type { HandOffStreak } from './hand-overs/hand-off-streak.js';
+import { HandOffStreak } from './hand-overs/hand-off-streak.js';
 import type { FollowingCall, KeptLocks, KeptTimes } from './hand-overs/kept-locks.js';
 import { extraLeaseMs, FOLLOWED, type LocalHandOvers } from './hand-overs/local-hand-over.js';
-import { streakOf } from './hand-overs/reader-streak.js';
 import { grantDeadline } from '../holding/hold-record.js';
 import { serves, type ServingClient } from '../holding/innermost-hold.js';
-import { KeptTogether, type MayBeKept } from '../holding/kept-together.js';
 import { LightSet } from '../light-set.js';
 import type { LocalLine } from './line.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
@@ -63,7 +61,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     /** Whether the waiters of this line can hold the lock at the same time. */
     private readonly concurrent: boolean,
   ) {
-    this.#streak = streakOf(services, concurrent, (protocol) => this.#ownSubscribers(protocol));
+    this.#streak = new HandOffStreak(services.options.handOff, services.clock);
   }
 
   /**
@@ -91,8 +89,7 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const doubtUntil = request === undefined ? 0 : waiter.doubtUntil(request.doubt);
     const tenure = new Tenure(tenures, this, protocol, owner, doubtUntil, jumped, reply.kind === 'handed');
     tenure.lease.recordLease(waiter.requestedMs, clock.monotonicAt(now));
-    tenure.confirmation =
-      before?.confirmation ?? localHandOvers.confirmationOf(protocol, sentAt, terms.leaseMs, jumped);
+    tenure.confirmation = before?.confirmation ?? localHandOvers.confirmationOf(waiter, sentAt, jumped);
     waiter.leftQueue();
     this.line.remove(waiter);
     // After the removal: a kept lock that is released now must not be handed over to this waiter.
@@ -112,7 +109,6 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     const record = tenure.open(terms, sentAt, now);
     record.token = tenure.token = reply.token;
     tellAcquired(tenure, record, terms.askedAt);
-    this.#streak.granted(protocol);
     // A forced unlock named this owner meanwhile. It may have run between two attempts: the second created the field.
     if (waiter.forced === waiter.owner) tenure.force(true);
     waiter.resolve(tenure, record);
@@ -165,15 +161,14 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.line.settled();
     this.#streak.count();
     // From here on, sections may follow without a request again: Redis has just seen that no other client waits.
-    if (ours !== 'not counted' && extraLeaseMs(this.services.options.handOff, waiter.protocol) > 0)
-      this.#streak.noOthers();
+    if (ours !== 'not counted' && extraLeaseMs(this.services.options.handOff, waiter) > 0) this.#streak.noOthers();
     released();
     (turn ?? this).grant({ waiter, request, reply, sentAt, jumped, now });
     return { kind: 'handed' };
   }
 
-  #mayFollow(tenure: Tenure, { protocol, terms }: FollowingCall): boolean {
-    return this.#streak.withinLocalLimit() && this.services.localHandOvers.mayFollow(tenure, protocol, terms);
+  #mayFollow(tenure: Tenure, call: FollowingCall): boolean {
+    return this.#streak.withinLocalLimit() && this.services.localHandOvers.mayFollow(tenure, call);
   }
 
   /** Gives the lock to the waiter under the owner of the tenure. Returns `false` if the rules forbid that meanwhile. */
@@ -203,33 +198,26 @@ export class Grants implements TenureHost<Tenure>, QueuedTurn {
     this.grant({ waiter, before, reply: FOLLOWED, sentAt: now, jumped: this.services.clock.jumped, now });
   }
 
-  mayKeep(tenure: Tenure): boolean {
-    return this.#keepsUntil(tenure) !== undefined;
-  }
-
-  keepIfAllowed(tenure: Tenure, mayBeKept: MayBeKept): boolean {
+  keepIfAllowed(tenure: Tenure): boolean {
     this.#streak.start();
-    const times = mayBeKept === 'never' ? undefined : this.#keepsUntil(tenure);
+    const times = this.#keepsUntil(tenure);
     if (times === undefined) return false;
-    const together = mayBeKept instanceof KeptTogether ? mayBeKept : undefined;
-    const mayFollow = (call: FollowingCall): boolean =>
-      call.terms.joint === together?.identity && this.#mayFollow(tenure, call);
+    const mayFollow = (call: FollowingCall): boolean => this.#mayFollow(tenure, call);
     const follow = (waiter: LockWaiter): void => this.#followKept(tenure, waiter);
-    this.services.kept.add(tenure, times, { mayFollow, follow }, together);
+    this.services.kept.add(tenure, times, { mayFollow, follow });
     return true;
   }
 
   #keepsUntil(tenure: Tenure): KeptTimes | undefined {
     const { client, localHandOvers, options } = this.services;
     if ((options.handOff?.keepMs ?? 0) === 0) return undefined;
-    // A reader that waits has a try pending, and needs no other reader to end.
-    const isWanted = !this.concurrent && this.line.waiterCount > 0;
-    if (client.closed || client.draining || isWanted || this.#waitersBeside(tenure.protocol) > 0) return undefined;
+    if (client.closed || client.draining || this.line.waiterCount > 0) return undefined;
+    if (this.#waitersBeside(tenure.protocol) > 0) return undefined;
     return localHandOvers.keepsUntil(tenure, this.#streak);
   }
 
   #followKept(tenure: Tenure, waiter: LockWaiter): void {
-    this.services.kept.forget(tenure);
+    this.services.kept.ended(tenure);
     tenure.state = 'over';
     this.line.removeHolder(tenure);
     waiter.owner = tenure.owner;

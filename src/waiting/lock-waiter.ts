@@ -112,7 +112,7 @@ export class LockWaiter extends Waiter {
 
   /** The lease that a request for this waiter asks for, in ms. The hold ends after its own lease, `terms.leaseMs`. */
   get requestedMs(): number {
-    return this.terms.leaseMs + extraLeaseMs(this.services.options.handOff, this.protocol);
+    return this.terms.leaseMs + extraLeaseMs(this.services.options.handOff, this);
   }
 
   /** When the client sent the try that gave the owner its place, if that time is known. */

@@ -99,8 +99,8 @@ export abstract class SharedWaiter extends Waiter {
     this.watch?.waitBegins();
   }
 
-  override unwatch(): void {
-    super.unwatch();
+  override unwatch(timeIsUp?: boolean): void {
+    super.unwatch(timeIsUp);
     this.#watched?.waitEnds();
     this.#watched = undefined;
   }

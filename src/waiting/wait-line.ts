@@ -155,9 +155,12 @@ export class WaitLine implements GrantingLine {
    */
   timeIsUp(waiter: Waiter): void {
     const busy = new LockTimeoutError(waiter.name, waiter.limit.waitTime);
-    if (waiter.isBusy || this.#isInformed(waiter)) return this.leave(waiter, busy);
+    // A try that this call gave up would report an outage that is none, unless the client knows of one.
+    const isDecided = waiter.isBusy ? this.#line.unavailable !== undefined : this.#isInformed(waiter);
+    if (isDecided) return this.leave(waiter, busy);
     this.#line.remove(waiter);
-    this.#settleByReply(waiter, busy);
+    if (waiter.isBusy) waiter.settleLater(busy);
+    else this.#settleByReply(waiter, busy);
     queueMicrotask(() => this.step());
     this.#scheduleRemoval();
   }
@@ -186,6 +189,7 @@ export class WaitLine implements GrantingLine {
   /** Removes a waiter whose time limit has passed, whose signal has aborted, or whose line rejects all waiters. */
   leave(waiter: Waiter, reason: LockError): void {
     this.#line.remove(waiter);
+    this.#undecided.delete(waiter);
     waiter.leave(reason);
     // Other waiters may leave by the same signal. Without the delay, each of them would become the head and send a try
     // just before it leaves.

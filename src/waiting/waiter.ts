@@ -57,6 +57,8 @@ export abstract class Waiter extends LimitedWait {
   #state: WaiterState = 'new';
   /** The pending try. The client need not repeat the try once the waiter has left. */
   #try: Try | undefined;
+  /** A hand-over to this waiter is pending, also when the waiter has given up meanwhile. */
+  #isReceiving = false;
   /** The call waits in line: its first try found the lock busy, or other waiters came before. */
   #hasBegunToWait = false;
   /** Why the waiter has given up. The call may not have settled yet. */
@@ -100,7 +102,7 @@ export abstract class Waiter extends LimitedWait {
 
   /** A try of this waiter, or a hand-over to it, is pending. */
   get isBusy(): boolean {
-    return this.#try !== undefined || this.#state === 'trying' || this.#state === 'receiving';
+    return this.#try !== undefined || this.#state === 'trying' || this.#isReceiving;
   }
 
   get reason(): LockError | undefined {
@@ -145,11 +147,13 @@ export abstract class Waiter extends LimitedWait {
 
   /** A hand-over to this waiter begins. */
   receive(): void {
+    this.#isReceiving = true;
     this.#become('receiving');
   }
 
   /** The pending hand-over to this waiter has settled. */
   received(): void {
+    this.#isReceiving = false;
     if (this.#state === 'receiving') this.#become('queued');
   }
 
@@ -164,7 +168,7 @@ export abstract class Waiter extends LimitedWait {
    * be granted, so a later reason replaces its timeout.
    */
   settleLater(reason: LockError): void {
-    this.unwatch();
+    this.unwatch(reason instanceof LockTimeoutError);
     if (this.#reason === undefined || this.#reason instanceof LockTimeoutError) this.#reason = reason;
     this.#become('leaving');
   }

@@ -3,6 +3,7 @@ import type { LockClient } from '../../src/client/create-client.js';
 import { semaphoreChannel } from '../../src/redis/keys.js';
 import * as latches from '../../src/redis/scripts/latch.js';
 import * as permits from '../../src/redis/scripts/permit-expirable-semaphore.js';
+import type { PermitExpirableSemaphore } from '../../src/synchronizers/expirable-semaphore.js';
 import * as semaphores from '../../src/redis/scripts/semaphore.js';
 import { closeClients, openClient, openProxy, outcome, useUser } from '../support/clients/lock-clients.js';
 import { limitedUser } from '../support/servers/limited-user.js';
@@ -50,8 +51,18 @@ interface Case {
 const semaphore = (client: LockClient, name: string) => client.getSemaphore(name);
 const declared = (client: LockClient, name: string) => client.getSemaphore(name, { permits: 3 });
 const expirable = (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name);
+const declaredExpirable = (client: LockClient, name: string) =>
+  client.getPermitExpirableSemaphore(name, { permits: 3 });
 const latch = (client: LockClient, name: string) => client.getCountDownLatch(name);
 const SWEEP = ['publish', 'incrby', 'zremrangebyscore'];
+/** The same, if Redis has lost the count of the semaphore. */
+const SWEEP_OF_LOST = ['publish', 'set', 'zremrangebyscore'];
+
+async function leaseOf(semaphore: PermitExpirableSemaphore): Promise<unknown> {
+  const told = await outcome(semaphore.getLeaseTime(PERMIT));
+  if (told === 'ERR_LOCK_REFUSED') throw Object.assign(new Error('refused'), { code: told });
+  return told;
+}
 
 /** Calls that have done nothing when they are refused; the caller makes them again. */
 const REFUSED: Readonly<Record<string, Case>> = {
@@ -168,9 +179,8 @@ const REFUSED: Readonly<Record<string, Case>> = {
   },
   'permits with ids of a missing semaphore': {
     script: permits.acquire,
-    commands: ['publish', 'setnx', 'zadd'],
-    call: async (client, name) =>
-      (await client.getPermitExpirableSemaphore(name, { permits: 3 }).tryAcquireMany(2)).length,
+    commands: ['publish', 'set', 'zadd'],
+    call: async (client, name) => (await declaredExpirable(client, name).tryAcquireMany(2)).length,
     reply: 2,
     after: ['1', 2],
   },
@@ -218,6 +228,58 @@ const REFUSED: Readonly<Record<string, Case>> = {
     call: (client, name) => expirable(client, name).setPermits(9),
     after: ['8', 1],
   },
+  'the first number of permits with ids': {
+    script: permits.trySet,
+    commands: ['publish', 'hset', 'pexpire', 'set'],
+    call: (client, name) => expirable(client, name).trySetPermits(4),
+    reply: true,
+    after: ['4', 0],
+  },
+  'more permits with ids': {
+    script: permits.add,
+    commands: ['publish', 'hset', 'pexpire', 'set'],
+    permit: 'taken',
+    call: (client, name) => declaredExpirable(client, name).addPermits(2),
+    after: ['4', 1],
+  },
+  'fewer permits with ids': {
+    script: permits.add,
+    commands: ['publish', 'hset', 'pexpire', 'incrby'],
+    free: 4,
+    call: (client, name) => expirable(client, name).addPermits(-1),
+    after: ['3', 0],
+  },
+  'a number of permits with ids, if the count is lost': {
+    script: permits.set,
+    commands: ['publish', 'hset', 'pexpire', 'set'],
+    permit: 'taken',
+    call: (client, name) => expirable(client, name).setPermits(9),
+    after: ['8', 1],
+  },
+  'a read of permits whose count is lost, with one expired lease': {
+    script: permits.count,
+    commands: SWEEP_OF_LOST,
+    permit: 'over',
+    call: (client, name) => declaredExpirable(client, name).availablePermits(),
+    reply: 3,
+    after: ['3', 0],
+  },
+  'a read of a permit whose count is lost, with one expired lease': {
+    script: permits.lease,
+    commands: SWEEP_OF_LOST,
+    permit: 'over',
+    call: (client, name) => leaseOf(declaredExpirable(client, name)),
+    reply: 'ERR_LOCK_UNKNOWN_PERMIT',
+    after: ['3', 0],
+  },
+  'an expired lease, if the count is lost': {
+    script: permits.updateLease,
+    commands: SWEEP_OF_LOST,
+    permit: 'over',
+    call: (client, name) => declaredExpirable(client, name).updateLeaseTime(PERMIT, 60_000),
+    reply: false,
+    after: ['3', 0],
+  },
   'a read of permits, with one expired lease': {
     script: permits.count,
     commands: SWEEP,
@@ -232,11 +294,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
     commands: SWEEP,
     free: 4,
     permit: 'over',
-    call: async (client, name) => {
-      const told = await outcome(expirable(client, name).getLeaseTime(PERMIT));
-      if (told === 'ERR_LOCK_REFUSED') throw Object.assign(new Error('refused'), { code: told });
-      return told;
-    },
+    call: (client, name) => leaseOf(expirable(client, name)),
     reply: 'ERR_LOCK_UNKNOWN_PERMIT',
     after: ['5', 0],
   },
@@ -276,6 +334,13 @@ const RELEASES: Readonly<Record<string, Case>> = {
     permit: 'taken',
     call: (client, name) => expirable(client, name).release(PERMIT),
     after: ['5', 0],
+  },
+  'permits with ids whose count is lost': {
+    script: permits.release,
+    commands: ['publish', 'set', 'zrem'],
+    permit: 'taken',
+    call: (client, name) => declaredExpirable(client, name).release(PERMIT),
+    after: ['3', 0],
   },
   'permits with ids with expired leases': {
     script: permits.release,
@@ -384,35 +449,45 @@ test.each(['publish', 'hset', 'pexpire', 'set', 'del'])(
 /** The number of ids that a hand-over releases: more than the waiter wants, so that some become free. */
 const HANDED = 2;
 const HAND_OVER_WRITES = ['publish', 'zrem', 'incrby', 'zadd'];
+const HAND_OVERS: [string, string, boolean][] = [
+  ...HAND_OVER_WRITES.map((command): [string, string, boolean] => [command, 'a hand-over', false]),
+  ...['publish', 'zrem', 'set'].map((command): [string, string, boolean] => [command, 'if the count is lost', true]),
+];
 
-test.each(HAND_OVER_WRITES)(
-  'a hand-over of permits without +%s changes nothing, and the permits are released once',
-  async (command) => {
+test.each(HAND_OVERS)(
+  'permits that are handed over without +%s (%s): nothing changes, and they are released once',
+  async (command, _, isLost) => {
     await allow();
     const { proxy, url } = await openProxy();
     const client = await openClient({ url: Object.assign(new URL(url), user.credentials).href });
     const name = freshName();
+    const semaphore = client.getPermitExpirableSemaphore(name, { permits: HANDED });
     await admin().set(name, HANDED);
-    const ids = await expirable(client, name).acquireMany(HANDED);
-    const waits = outcome(expirable(client, name).acquire());
+    const ids = await semaphore.acquireMany(HANDED);
+    const waits = outcome(semaphore.acquire());
     await until(async () => (await admin().pubsub('NUMSUB', semaphoreChannel(name)))[1] === 1, 'it waits');
-    await expirable(client, name).availablePermits();
+    for (let i = 0; i < 3; i += 1) await semaphore.availablePermits();
+    if (isLost) await admin().del(name);
     await allow(command);
     const handedOver = proxy.observe({ sha: permits.handOff.script!.sha });
-    const released = await outcome(expirable(client, name).release(ids));
+    const released = await outcome(semaphore.release(ids));
     await handedOver.executed;
     if (command === 'zadd') {
       // Without this command nobody can acquire permits.
       expect([released, await waits]).toEqual(['ok', 'ERR_LOCK_REFUSED']);
     } else {
       expect(released).toBe('ERR_LOCK_REFUSED');
-      expect(await counts(name)).toEqual(['0', HANDED]);
+      // The message of the script wakes the waiting call, which finds a lost count again.
+      const [free, taken] = await counts(name);
+      expect([free ?? '0', taken]).toEqual(['0', HANDED]);
+      // It cannot store that count.
+      if (command === 'set') expect(await waits).toBe('ERR_LOCK_REFUSED');
       await allow();
-      expect(await waits).toBe('ok');
+      if (command !== 'set') expect(await waits).toBe('ok');
     }
     await allow();
     await client.close();
-    expect(await counts(name)).toEqual(command === 'zadd' ? ['2', 0] : ['1', 1]);
+    expect(await counts(name)).toEqual(['zadd', 'set'].includes(command) ? ['2', 0] : ['1', 1]);
   },
 );
 
@@ -443,9 +518,13 @@ test('the cases refuse each write of each of these scripts', () => {
   const READS = /^(exists|get|hget|pttl|zcard|zcount|zrange|zscore|time|pubsub)$/;
   const refused = new Map<string, Set<string>>([
     [semaphores.cancel.name, new Set(['publish', 'hset', 'pexpire', 'incrby'])],
-    [permits.handOff.name, new Set(HAND_OVER_WRITES)],
+    // What a call adds to the number that it sets is 0.
+    [permits.trySet.name, new Set(['incrby'])],
+    [permits.handOff.name, new Set([...HAND_OVERS.map(([command]) => command), 'del'])],
     // Only a script that Redis has refused half-way deletes the semaphore that it created.
-    [permits.acquire.name, new Set(['del'])],
+    ...[permits.acquire, permits.count, permits.lease, permits.updateLease].map(
+      ({ name }) => [name, new Set(['del'])] as [string, Set<string>],
+    ),
   ]);
   for (const { script, commands } of [...Object.values(REFUSED), ...Object.values(RELEASES)]) {
     refused.set(script.name, new Set([...(refused.get(script.name) ?? []), ...commands]));

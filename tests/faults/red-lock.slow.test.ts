@@ -111,9 +111,12 @@ describe.each(CASES)('R1, R28: %s: replies of servers %j are lost', (loss, struc
   });
 
   test('to the release: the lock is free soon, a minority does not delay it, and the next owner acquires it', async () => {
-    const { lock, name } = await open(PATIENT);
+    const { lock, name, opened } = await open(PATIENT);
     const hold = await inFlow(async () => lock.acquire());
-    await until(async () => (await counts(name)).flat().length === 3, 'all have it');
+    await until(
+      () => opened.every((client) => client.holds().length === 1),
+      'all have it, and their replies have come',
+    );
     losing(struck, loss, scripts.release);
     const before = struck.map(releasesAnswered);
     const began = performance.now();

@@ -95,10 +95,10 @@ describe('sections of one client', () => {
     [
       'a multi-lock',
       (client, name) => client.getMultiLock(plain(client, name), plain(client, `${name}-2`)),
-      2 * 8,
-      2 * 8 + 4,
+      3 * 8,
+      3 * 8 + 4,
     ],
-    ['a RedLock', (client, name) => client.getRedLock(plain(client, name)), 1, 4],
+    ['a RedLock', (client, name) => client.getRedLock(plain(client, name)), 8, 8 + 4],
     ['a fenced lock, whose holds have a token each', (client, name) => client.getFencedLock(name), 8, Infinity],
   ])('of %s send as few requests as the kind allows', async (_, make, least, most) => {
     const { proxy, url } = await openProxy();

@@ -1,9 +1,10 @@
+import { createHook } from 'node:async_hooks';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
+import type { AcquireOptions } from '../../src/locks/arguments.js';
 import type { ClientOptions } from '../../src/options.js';
 import { inFlow } from '../support/clients/lock-clients.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
-import { elapsed } from '../support/time/elapsed.js';
 
 let server: RedisServer;
 const opened: LockClient[] = [];
@@ -63,18 +64,29 @@ test('nested reads among 1,000 readers end in less than 250 ms of the server', a
   expect(await server.keys()).toEqual([]);
 });
 
-test('close() releases 3,000 kept reads, and a writer of the same client gets the lock at once', async () => {
-  for (const end of ['close', 'write']) {
-    const client = open({ handOff: { local: 20_000, keep: 20_000, maxTime: 60_000 } });
-    const { name } = client.getLock(`kept:${end}`);
-    const lock = client.getReadWriteLock(name);
-    const holds = await Promise.all(Array.from({ length: 3_000 }, () => inFlow(async () => lock.readLock().acquire())));
-    await Promise.all(holds.map((hold) => hold.release()));
-    expect(await server.command('EXISTS', name)).toBe(1);
-    const began = performance.now();
-    if (end === 'close') await client.close();
-    else await inFlow(() => lock.writeLock().withLock({ waitTime: 10_000 }, () => undefined));
-    expect(elapsed(began)).toBeLessThan(1_500);
-    if (end === 'close') expect(await server.keys()).toEqual([]);
-  }
+/** The promises that the process creates meanwhile. */
+async function promisesCreated(during: () => Promise<unknown>): Promise<number> {
+  let created = 0;
+  const hook = createHook({ init: (_id, type) => void (created += Number(type === 'PROMISE')) });
+  hook.enable();
+  await during();
+  hook.disable();
+  return created;
+}
+
+test.each<[string, AcquireOptions]>([
+  ['calls that wait', {}],
+  ['calls that do not wait', { waitTime: 0 }],
+])('%s: the work for a read behind releases in the background does not grow with their number', async (_, call) => {
+  const read = open({ release: 'background' }).getReadWriteLock('many').readLock();
+  const twoReads = async (): Promise<void> => {
+    for (let i = 0; i < 2; i += 1) await read.withLock(call, () => undefined);
+  };
+  const perFlow = async (flows: number): Promise<number> => {
+    const all = () => Promise.all(Array.from({ length: flows }, () => inFlow(twoReads)));
+    return (await promisesCreated(all)) / flows;
+  };
+  await perFlow(10);
+  const few = await perFlow(50);
+  expect(await perFlow(400)).toBeLessThan(1.5 * few);
 });

@@ -4,7 +4,7 @@ import type { NoQuorumError } from '../../src/errors.js';
 import type { RedLock } from '../../src/several/red-lock.js';
 import * as scripts from '../../src/redis/scripts/lock.js';
 import { elapsed } from '../support/time/elapsed.js';
-import { answered, inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { answered, inFlow, outcome, pause, ready } from '../support/clients/lock-clients.js';
 import { parked } from '../support/clients/parked.js';
 import type { FaultProxy } from '../support/proxy/proxy.js';
 import type { RedisServer } from '../support/servers/servers.js';
@@ -126,6 +126,53 @@ test('the next owner of one server tries the others right after their releases, 
   for (const fault of [...held, ...silence]) fault.lift();
   await released;
   await (await waits).release();
+});
+
+describe('a RedLock of three with one busy server and a slow one', () => {
+  /** The first server is busy, and the third one answers late. */
+  async function oneSlow(slowMs: number, names: readonly string[]) {
+    const proxies = await startProxies();
+    const opened = proxies.map(({ url }) => createClient({ url }));
+    clients.push(...opened);
+    await ready(...opened);
+    const { clients: others } = await open();
+    const locks = names.map((name) => opened[0]!.getRedLock(...opened.map((client) => client.getLock(name))));
+    const busy = await Promise.all(names.map((name) => inFlow(async () => others[0]!.getLock(name).acquire())));
+    const slow = proxies[2]!.delay(slowMs, { kind: 'command', direction: 'to-client' });
+    const free = async (): Promise<void> => {
+      await Promise.all(busy.map((hold) => hold.release()));
+      slow.lift();
+    };
+    return { locks, free };
+  }
+
+  test.each([0, 50, 1_500])(
+    'is granted to a call that waits for %i ms, also if Redis asks for the script',
+    async (waitTime) => {
+      const { locks, free } = await oneSlow(150, ['red:slow']);
+      for (let i = 0; i < 2; i += 1) {
+        await servers[2]!.scriptFlush();
+        await inFlow(() => locks[0]!.withLock({ waitTime }, () => undefined));
+      }
+      await free();
+    },
+  );
+
+  test('is granted to a try also while another call has found that server slow', async () => {
+    const first = 'red:slow:1';
+    const { locks, free } = await oneSlow(600, [first, 'red:slow:2']);
+    // One reply, and not two, comes within the time of an attempt.
+    await servers[2]!.command('SCRIPT', 'LOAD', scripts.acquire.script!.source);
+    const log = await servers[1]!.monitor();
+    const waits = inFlow(() => locks[0]!.withLock({ waitTime: 20_000 }, () => undefined));
+    // The call gives its grant back: it does not wait for the slow server any longer.
+    const isBack = (): boolean => log.lines.filter(({ args }) => args.includes(first)).length > 1;
+    await until(isBack, 'its first round is over');
+    log.stop();
+    await inFlow(() => locks[1]!.withLock({ waitTime: 0 }, () => undefined));
+    await free();
+    await waits;
+  });
 });
 
 test('R28: two busy of four are a busy RedLock, also while the servers of the other two hang', async () => {

@@ -1,7 +1,8 @@
-import { expect } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { requestsKey, semaphoreChannel, takenPermitsKey } from '../../src/redis/keys.js';
 import {
   acquire,
+  add,
   count,
   expire,
   handOff,
@@ -9,10 +10,11 @@ import {
   release,
   remove,
   set,
+  trySet,
   updateLease,
 } from '../../src/redis/scripts/permit-expirable-semaphore.js';
 import { admin } from '../support/redis.js';
-import { between, describeScript, type ScriptBench } from './script-bench.js';
+import { between, describeScript, openBench, type OpenBench, type ScriptBench } from './script-bench.js';
 
 /** Redisson's score for a permit without a lease. */
 const NEVER = 922337203685477;
@@ -138,8 +140,8 @@ describeScript(acquire, {
   },
 });
 
-const giving = (bench: ScriptBench, digits: string) =>
-  run(release, keys(bench), 'PUBLISH', channel(bench), 0, ...Array.from(digits, id));
+const giving = (bench: ScriptBench, digits: string, declared = -1) =>
+  run(release, keys(bench), 'PUBLISH', channel(bench), declared, 0, ...Array.from(digits, id));
 describeScript(release, {
   '1': {
     'permits are released, and the number of free permits is published': async (bench) => {
@@ -194,17 +196,34 @@ describeScript(release, {
 
 /** Exchanges permits: of each pair, the next waiter gets those of the first digits for those of the second. */
 const exchanging = (bench: ScriptBench, ...pairs: [next: string, digits: string][]) =>
-  exchangingFor(bench, 20_000, -1, ...pairs);
+  exchangingFor(bench, 20_000, -1, pairs);
 
-const exchangingFor = (bench: ScriptBench, leaseMs: number, ours: number, ...pairs: [string, string][]) => {
+const exchangingFor = (
+  bench: ScriptBench,
+  leaseMs: number,
+  ours: number,
+  pairs: readonly [string, string][],
+  declared = -1,
+) => {
   const [[next, digits]] = pairs as [[string, string]];
   const ids = pairs.flatMap((pair) => pair.flatMap((part) => Array.from(part, id)));
-  return run(handOff, keys(bench), 'PUBLISH', channel(bench), ours, leaseMs, next.length, digits.length, ...ids);
+  return run(
+    handOff,
+    keys(bench),
+    'PUBLISH',
+    channel(bench),
+    ours,
+    declared,
+    leaseMs,
+    next.length,
+    digits.length,
+    ...ids,
+  );
 };
 
 /** Releases the permits of `digits`, and takes those of `next` for the next waiter. */
 const handing = (bench: ScriptBench, digits: string, next: string, leaseMs = 20_000, ours = -1) =>
-  exchangingFor(bench, leaseMs, ours, [next, digits]);
+  exchangingFor(bench, leaseMs, ours, [[next, digits]]);
 
 describeScript(handOff, {
   'an array with one number for each exchange: 1 = released, and the next waiter has its new permits; 2 = only': {
@@ -250,7 +269,13 @@ describeScript(handOff, {
       for (const digit of 'abc') await has(bench, digit, 10_000);
       const another = admin().duplicate();
       await another.subscribe(channel(bench));
-      expect(await exchangingFor(bench, 20_000, 0, ['d', 'a'], ['e', 'b'], ['f', 'c'])).toEqual([2, 1, 1]);
+      expect(
+        await exchangingFor(bench, 20_000, 0, [
+          ['d', 'a'],
+          ['e', 'b'],
+          ['f', 'c'],
+        ]),
+      ).toEqual([2, 1, 1]);
       await another.quit();
       expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(2);
       expect(await free(bench)).toBe('1');
@@ -269,7 +294,7 @@ describeScript(handOff, {
       const many = Array.from({ length: 1_100 }, (_, i) => i.toString(16).padStart(32, '0'));
       for (const each of many) await admin().zadd(takenPermitsKey(bench.name), NEVER, Buffer.from(each, 'hex'));
       const ids = many.flatMap((each) => [each.replace(/^0/, '1'), each]);
-      const done = await run(handOff, keys(bench), 'PUBLISH', channel(bench), -1, 20_000, 1, 1, ...ids);
+      const done = await run(handOff, keys(bench), 'PUBLISH', channel(bench), -1, -1, 20_000, 1, 1, ...ids);
       expect(done).toEqual(many.map(() => 1));
       expect(await admin().zcard(takenPermitsKey(bench.name))).toBe(1_100);
       expect(await admin().zscore(takenPermitsKey(bench.name), Buffer.from(many[1_099]!, 'hex'))).toBeNull();
@@ -379,6 +404,7 @@ describeScript(handOff, {
   },
 });
 
+const counting = (bench: ScriptBench, declared = -1) => run(count, keys(bench), 'PUBLISH', channel(bench), declared);
 describeScript(count, {
   'an array: 1 = the semaphore exists, 0 = it does not; free permits; taken permits': {
     'free and taken permits are counted after expired ones are freed': async (bench) => {
@@ -386,11 +412,11 @@ describeScript(count, {
       await has(bench, 'a', -1);
       await has(bench, 'b', 10_000);
       await has(bench, 'c', Infinity);
-      expect(await run(count, keys(bench), 'PUBLISH', channel(bench))).toEqual([1, 2, 2]);
+      expect(await counting(bench)).toEqual([1, 2, 2]);
       expect(await bench.published()).toEqual(message(bench, '2'));
     },
     'no semaphore': async (bench) => {
-      expect(await run(count, keys(bench), 'PUBLISH', channel(bench))).toEqual([0, 0, 0]);
+      expect(await counting(bench)).toEqual([0, 0, 0]);
       expect(await free(bench)).toBeNull();
     },
   },
@@ -460,8 +486,8 @@ describeScript(set, {
   },
 });
 
-const updating = (bench: ScriptBench, digit: string, leaseMs: number, notAfter = 0) =>
-  run(updateLease, keys(bench), id(digit), leaseMs, 'PUBLISH', channel(bench), notAfter);
+const updating = (bench: ScriptBench, digit: string, leaseMs: number, notAfter = 0, declared = -1) =>
+  run(updateLease, keys(bench), id(digit), leaseMs, 'PUBLISH', channel(bench), declared, notAfter);
 describeScript(updateLease, {
   '1': {
     'a longer lease, or none, is set without a message': async (bench) => {
@@ -498,7 +524,8 @@ describeScript(updateLease, {
   },
 });
 
-const asking = (bench: ScriptBench, digit: string) => run(lease, keys(bench), id(digit), 'PUBLISH', channel(bench));
+const asking = (bench: ScriptBench, digit: string, declared = -1) =>
+  run(lease, keys(bench), id(digit), 'PUBLISH', channel(bench), declared);
 describeScript(lease, {
   n: {
     'the remaining lease': async (bench) => {
@@ -620,4 +647,148 @@ describeScript(expire, {
       expect(await admin().pttl(bench.name)).toBe(-1);
     },
   },
+});
+
+const trying = (bench: ScriptBench, permits: number, sequence: number, notAfter = 0) =>
+  run(trySet, three(bench), permits, 'PUBLISH', channel(bench), 0, sequence, notAfter);
+describeScript(trySet, {
+  '1': {
+    'a semaphore is created, and its permits are published': async (bench) => {
+      expect(await trying(bench, 4, 1)).toBe(1);
+      expect(await free(bench)).toBe('4');
+      expect(await bench.published()).toEqual(message(bench, '4'));
+    },
+  },
+  '0': {
+    'an existing semaphore is not changed': async (bench) => {
+      await admin().set(bench.name, '1');
+      expect(await trying(bench, 4, 1)).toBe(0);
+      expect(await free(bench)).toBe('1');
+      expect(await bench.published()).toEqual([]);
+    },
+  },
+  n: {
+    'R1: a repeat creates nothing again and replies the same': async (bench) => {
+      await trying(bench, 4, 1);
+      await admin().del(bench.name);
+      expect(await trying(bench, 4, 1)).toBe(1);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+  '-3': {
+    'too late: nothing is created': async (bench) => {
+      expect(await trying(bench, 4, 1, await bench.notAfter(-1))).toBe(-3);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+  '-4': {
+    'cancelled or overtaken: nothing is created': async (bench) => {
+      await lane(bench, '2:-4');
+      expect(await trying(bench, 4, 1)).toBe(-4);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+});
+
+const adding = (bench: ScriptBench, permits: number, sequence: number, declared = -1, notAfter = 0) =>
+  run(add, three(bench), permits, declared, 'PUBLISH', channel(bench), 0, sequence, notAfter);
+describeScript(add, {
+  '1': {
+    'the number changes in both directions, and a positive new number is published': async (bench) => {
+      expect(await adding(bench, 3, 1)).toBe(1);
+      expect(await adding(bench, -4, 2)).toBe(1);
+      expect(await free(bench)).toBe('-1');
+      expect(await bench.published()).toEqual(message(bench, '3'));
+    },
+    'a missing semaphore has its declared number before': async (bench) => {
+      expect(await adding(bench, -2, 1, 5)).toBe(1);
+      expect(await free(bench)).toBe('3');
+    },
+  },
+  n: {
+    'R1: a repeat adds nothing again': async (bench) => {
+      await adding(bench, 2, 1);
+      expect(await adding(bench, 2, 1)).toBe(1);
+      expect(await free(bench)).toBe('2');
+    },
+  },
+  '-3': {
+    'too late: nothing is added': async (bench) => {
+      expect(await adding(bench, 2, 1, -1, await bench.notAfter(-1))).toBe(-3);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+  '-4': {
+    'cancelled or overtaken: nothing is added': async (bench) => {
+      await lane(bench, '2:-4');
+      expect(await adding(bench, 2, 1)).toBe(-4);
+      expect(await free(bench)).toBeNull();
+    },
+  },
+});
+
+/* Redis has lost the count of 5 permits, for example by eviction. `a` and `b` are taken; the lease of `c` has ended. */
+describe('a semaphore whose count Redis has lost', () => {
+  const PERMITS = 5;
+  let bench: OpenBench;
+  beforeEach(async () => {
+    bench = await openBench(count.script!.source);
+    await has(bench, 'a', Infinity);
+    await has(bench, 'b', 60_000);
+    await has(bench, 'c', -1);
+  });
+  afterEach(() => bench.close());
+
+  /** A call, with the number that its handle declares, and the count after it: with that number, and without one. */
+  type Row = [string, (declared: number) => Promise<unknown>, known: string | null, unknown: string | null];
+  const rows: Row[] = [
+    ['a release', (declared) => giving(bench, 'a', declared), '4', null],
+    ['a hand-over', (declared) => exchangingFor(bench, 20_000, -1, [['d', 'ab']], declared), '3', null],
+    ['a count', (declared) => counting(bench, declared), '3', null],
+    ['a read of a lease', (declared) => asking(bench, 'a', declared), '3', null],
+    ['a new lease', (declared) => updating(bench, 'a', 60_000, 0, declared), '3', null],
+    ['a call for permits', (declared) => taking(bench, -1, 'd', 0, declared), '2', null],
+    // The lease that has ended counts until a script frees its permit.
+    ['more permits', (declared) => adding(bench, 2, 1, declared), '4', '2'],
+    ['the total number', () => setting(bench, PERMITS, 1), '2', '2'],
+    ['the first number', () => trying(bench, PERMITS, 1), '2', '2'],
+  ];
+
+  test.each(rows)('%s counts the permits that are taken', async (_, call, known) => {
+    await call(PERMITS);
+    expect(await free(bench)).toBe(known);
+  });
+
+  test.each(rows)('%s lets the count expire together with the permits that are taken', async (_, call) => {
+    await admin().pexpire(takenPermitsKey(bench.name), 60_000);
+    await call(PERMITS);
+    const [ofCount, ofTaken] = await Promise.all(
+      [bench.name, takenPermitsKey(bench.name)].map((key) => admin().pttl(key)),
+    );
+    expect(ofCount).toEqual(between(59_000, 60_000));
+    expect(ofTaken).toEqual(between(59_000, 60_000));
+  });
+
+  test('a call for permits of a handle that declares no number takes not even those whose leases have ended', async () => {
+    expect(await taking(bench, -1, 'd')).toEqual([-1, 1, between(59_000, 60_000)]);
+    expect(await left(bench, 'd')).toBeUndefined();
+  });
+
+  test.each(rows)('%s of a handle that declares no number leaves the count to others', async (_, call, __, unknown) => {
+    await call(-1);
+    expect(await free(bench)).toBe(unknown);
+  });
+});
+
+test('a semaphore that is not there is created by no read and no release', async () => {
+  const bench = await openBench(count.script!.source);
+  for (const declared of [-1, 5]) {
+    expect(await giving(bench, 'a', declared)).toBe(0);
+    expect(await exchangingFor(bench, 20_000, -1, [['d', 'a']], declared)).toEqual([0]);
+    expect(await counting(bench, declared)).toEqual([0, 0, 0]);
+    expect(await asking(bench, 'a', declared)).toBe(-2);
+    expect(await updating(bench, 'a', 60_000, 0, declared)).toBe(0);
+  }
+  expect(await bench.state()).toEqual({});
+  await bench.close();
 });

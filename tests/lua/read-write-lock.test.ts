@@ -6,7 +6,6 @@ import {
   handOff,
   nestRead,
   nestWrite,
-  othersWait,
   release,
   releasePartial,
   releaseReaders,
@@ -404,33 +403,6 @@ describeScript(handOff, {
       0,
       notAfter,
     ]),
-  },
-});
-
-describeScript(othersWait, {
-  '1': {
-    'one more subscriber than the own ones waits, and nothing changes': async (bench) => {
-      const holds: Holds = { mode: 'read', reads: { a: [20_000] } };
-      await given(bench, holds);
-      const another = admin().duplicate();
-      await another.subscribe(channel(bench));
-      // The bench listens by pattern, which is no subscription of this channel.
-      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(1);
-      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 1)).toBe(0);
-      await another.quit();
-      await expectHolds(bench, holds);
-    },
-    'a lock that is free is not created': async (bench) => {
-      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(1);
-      expect(await bench.state()).toEqual({});
-    },
-  },
-  '0': {
-    'no other client is subscribed': async (bench) => {
-      await given(bench, { mode: 'read', reads: { a: [20_000] } });
-      expect(await bench.run(keys(bench), 'PUBLISH', channel(bench), 0)).toBe(0);
-      expect(await bench.published()).toEqual([]);
-    },
   },
 });
 

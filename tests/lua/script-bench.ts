@@ -21,6 +21,10 @@ export interface ScriptBench {
   notAfter(ms: number): Promise<number>;
 }
 
+export interface OpenBench extends ScriptBench {
+  close(): Promise<void>;
+}
+
 type Property = (bench: ScriptBench) => Promise<void>;
 
 /** For each value on the Returns lines of the header: its properties, each with its test. */
@@ -31,7 +35,7 @@ export function describeScript(
   leavesKeys('a script that is called on its own leaves keys that a client would remove');
   describe(operation.name, () => {
     const source = operation.script!.source;
-    let bench: ScriptBench & { close(): Promise<void> };
+    let bench: OpenBench;
 
     beforeEach(async () => {
       bench = await openBench(source);
@@ -53,7 +57,7 @@ export function describeScript(
   });
 }
 
-async function openBench(source: string): Promise<ScriptBench & { close(): Promise<void> }> {
+export async function openBench(source: string): Promise<OpenBench> {
   const name = freshName('script');
   const published = await Published.on(name);
   return {

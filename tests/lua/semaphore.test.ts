@@ -341,6 +341,17 @@ describeScript(cancel, {
     },
   },
   '0': {
+    'a semaphore that was deleted meanwhile is not created again, and the request does not run later': async (
+      bench,
+    ) => {
+      await admin().set(bench.name, '5');
+      await taking(3)(bench, 1);
+      await admin().del(bench.name);
+      expect(await cancelling(3)(bench, 1)).toBe(0);
+      expect(await free(bench)).toBeNull();
+      expect(await taking(3)(bench, 1)).toBe(-4);
+      expect(await bench.published()).toEqual([]);
+    },
     'R2: a request that arrives after its cancellation takes nothing': async (bench) => {
       await admin().set(bench.name, '5');
       expect(await cancelling(3)(bench, 1)).toBe(0);

@@ -351,14 +351,14 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       },
       {
         step: 'N releases id2',
-        does: (name) => run(permits.release, taken(name), [...toSemaphore(name), 0, ids[1]]),
+        does: (name) => run(permits.release, taken(name), [...toSemaphore(name), -1, 0, ids[1]]),
         reply: 'released',
         keys: { sem: ['1', -1], '{sem}:timeout': [{ id3: 'never' }, -1] },
         published: ['redisson_sc:{sem} 1'],
       },
       {
         step: 'A releases id1',
-        does: (name) => run(permits.release, taken(name), [...toSemaphore(name), 0, ids[0]]),
+        does: (name) => run(permits.release, taken(name), [...toSemaphore(name), -1, 0, ids[0]]),
         reply: 'unknown',
       },
     ],

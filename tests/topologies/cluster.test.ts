@@ -3,7 +3,6 @@ import { createClient } from '../../src/client/create-client.js';
 import { keySlot } from '../../src/redis/cluster-slots.js';
 import { lockChannel } from '../../src/redis/keys.js';
 import { release } from '../../src/redis/scripts/lock.js';
-import { acquireRead, othersWait } from '../../src/redis/scripts/read-write-lock.js';
 import { nameOn } from '../support/servers/cluster.js';
 import { ClusterClients } from '../support/clients/cluster-clients.js';
 import { elapsed } from '../support/time/elapsed.js';
@@ -29,55 +28,6 @@ test('R8: keys and channel of a lock are in one slot for every possible name, an
     expect(() => client.getLock(name)).toThrow(expect.objectContaining({ code: 'ERR_LOCK_INVALID_ARGUMENT' }));
   }
 });
-
-/** `handOff.local` of kept reads, in ms. */
-const LOCAL_MS = 700;
-
-const channelKinds: [string, boolean][] = [['of every node', false]];
-if (serverMajor() >= 7) channelKinds.push(['of the shard', true]);
-
-test.each(channelKinds)(
-  'kept reads follow one another, and end for a writer of another client, with channels %s',
-  async (_, shardedSubscriptions) => {
-    const name = bench.freshName('reads');
-    const { master } = await bench.cluster.shardOf(name);
-    const handOff = { local: LOCAL_MS, keep: LOCAL_MS, maxTime: 60_000 };
-    const client = await bench.open({ redis: bench.cluster.connection(), handOff, shardedSubscriptions });
-    const writer = await bench.open({ redis: bench.cluster.connection(), shardedSubscriptions });
-    const lock = client.getReadWriteLock(name).readLock();
-    const read = (): Promise<unknown> => inFlow(() => lock.withLock(() => lock.isLocked()));
-    const [asks, reads] = [othersWait.script!.sha, acquireRead.script!.sha];
-    // The node does not know the script of the question yet, so its answer may come after the first read.
-    await read();
-    await read();
-    expect(Number(await master.command('HLEN', name))).toBe(2);
-    const log = await master.monitor();
-    for (let i = 0; i < 3; i += 1) await read();
-    await log.settle();
-    log.stop();
-    const ran = (sha: string): number => log.lines.filter(({ args }) => args.includes(sha)).length;
-    expect({ reads: ran(reads), questions: ran(asks) }).toEqual({ reads: 0, questions: 0 });
-    // The kept read is there until the writer of another client has waited for `local` ms at most.
-    const asked = performance.now();
-    const hold = await inFlow(() => writer.getReadWriteLock(name).writeLock().acquire());
-    expect(elapsed(asked)).toBeLessThan(LOCAL_MS + 1_500);
-    await hold.release();
-    // A writer that waits when the question comes: the reads are released.
-    const beside = await bench.open({ redis: bench.cluster.connection(), shardedSubscriptions });
-    const theirs = await inFlow(() => beside.getReadWriteLock(name).readLock().acquire());
-    const writing = inFlow(() => writer.getReadWriteLock(name).writeLock().acquire());
-    await until(async () => (await bench.cluster.leftovers()).channels.length > 0, 'the writer waits');
-    await inFlow(() => writer.getLock(name).isLocked());
-    const late = await bench.open({ redis: bench.cluster.connection(), handOff, shardedSubscriptions });
-    const lateRead = late.getReadWriteLock(name).readLock();
-    for (let i = 0; i < 3; i += 1) {
-      await inFlow(() => lateRead.withLock(() => lateRead.isLocked()));
-      expect(Number(await master.command('HLEN', name))).toBe(2);
-    }
-    await theirs.release();
-    await (await writing).release();
-  },
-);
 
 test('R26: a fair lock keeps the order of two clients, each waiter woken on its own channel', async () => {
   const both = [await bench.open(), await bench.open()];

@@ -325,9 +325,12 @@ export class ScriptRequest<Reply> {
     } else if (this.executor.closed) {
       this.error = new ClientClosedError();
     } else {
+      const { clock, commandTimeout } = this.executor;
+      const waitedMs = Math.round(commandTimeout - (this.#until - clock.monotonic()));
+      const isOver = this.#abandoned && waitedMs < commandTimeout;
+      const waited = isOver ? `${waitedMs} ms, when its call ended` : `${commandTimeout} ms (commandTimeout)`;
       this.error = new RedisUnavailableError(
-        `Redis did not reply to ${this.operation.name} within ${this.executor.commandTimeout} ms (commandTimeout); ` +
-          'check the server and the connection',
+        `Redis did not reply to ${this.operation.name} within ${waited}; check the server and the connection`,
         this.#doubt.isOpen ? 'unknown' : 'none',
         { cause: this.#lastError ?? error },
       );

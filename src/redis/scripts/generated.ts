@@ -26,6 +26,7 @@ import objectForceUnlockSource from '../../../lua/object/force-unlock.lua';
 import objectInspectAllSource from '../../../lua/object/inspect-all.lua';
 import objectInspectSource from '../../../lua/object/inspect.lua';
 import permitExpirableSemaphoreAcquireSource from '../../../lua/permit-expirable-semaphore/acquire.lua';
+import permitExpirableSemaphoreAddSource from '../../../lua/permit-expirable-semaphore/add.lua';
 import permitExpirableSemaphoreCountSource from '../../../lua/permit-expirable-semaphore/count.lua';
 import permitExpirableSemaphoreDeleteSource from '../../../lua/permit-expirable-semaphore/delete.lua';
 import permitExpirableSemaphoreExpireSource from '../../../lua/permit-expirable-semaphore/expire.lua';
@@ -33,13 +34,13 @@ import permitExpirableSemaphoreHandOffSource from '../../../lua/permit-expirable
 import permitExpirableSemaphoreLeaseSource from '../../../lua/permit-expirable-semaphore/lease.lua';
 import permitExpirableSemaphoreReleaseSource from '../../../lua/permit-expirable-semaphore/release.lua';
 import permitExpirableSemaphoreSetSource from '../../../lua/permit-expirable-semaphore/set.lua';
+import permitExpirableSemaphoreTrySetSource from '../../../lua/permit-expirable-semaphore/try-set.lua';
 import permitExpirableSemaphoreUpdateLeaseSource from '../../../lua/permit-expirable-semaphore/update-lease.lua';
 import readWriteLockAcquireReadSource from '../../../lua/read-write-lock/acquire-read.lua';
 import readWriteLockAcquireWriteSource from '../../../lua/read-write-lock/acquire-write.lua';
 import readWriteLockHandOffSource from '../../../lua/read-write-lock/hand-off.lua';
 import readWriteLockNestReadSource from '../../../lua/read-write-lock/nest-read.lua';
 import readWriteLockNestWriteSource from '../../../lua/read-write-lock/nest-write.lua';
-import readWriteLockOthersWaitSource from '../../../lua/read-write-lock/others-wait.lua';
 import readWriteLockReleasePartialSource from '../../../lua/read-write-lock/release-partial.lua';
 import readWriteLockReleaseReadersSource from '../../../lua/read-write-lock/release-readers.lua';
 import readWriteLockReleaseSource from '../../../lua/read-write-lock/release.lua';
@@ -343,27 +344,41 @@ export const permitExpirableSemaphoreAcquire: Script<
 > = {
   name: 'permit-expirable-semaphore/acquire',
   source: permitExpirableSemaphoreAcquireSource,
-  sha: '4d40cd305074ad89b08578a5e394f1ea32e907ed',
+  sha: 'bfe78cdaa72345c4e19c552456caf75c7eaa7e89',
   notAfter: 'first',
   writtenAt: [
-    [35, 39],
-    [41, 52],
-    [54, 56],
-    [58, 65],
+    [42, 50],
+    [52, 63],
+    [65, 67],
+    [69, 76],
+  ],
+};
+
+export const permitExpirableSemaphoreAdd: Script<
+  [semaphore: string, taken: string, requests: string],
+  [permits: number, declared: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'permit-expirable-semaphore/add',
+  source: permitExpirableSemaphoreAddSource,
+  sha: '0ca2fd156b65da35876d7f0707cfcef7b55e5746',
+  notAfter: 'last',
+  writtenAt: [
+    [28, 35],
+    [39, 40],
   ],
 };
 
 export const permitExpirableSemaphoreCount: Script<
   [semaphore: string, taken: string],
-  [publish: string, channel: string]
+  [publish: string, channel: string, declared: number]
 > = {
   name: 'permit-expirable-semaphore/count',
   source: permitExpirableSemaphoreCountSource,
-  sha: 'a9337b93a3ff30b5c8c428042c9255860b2ac862',
+  sha: '1e25e58b78b29f4806d1bdf2162b8c162b029ae1',
   notAfter: undefined,
   writtenAt: [
-    [11, 12],
-    [14, 17],
+    [21, 29],
+    [31, 34],
   ],
 };
 
@@ -397,43 +412,52 @@ export const permitExpirableSemaphoreExpire: Script<
 
 export const permitExpirableSemaphoreHandOff: Script<
   [semaphore: string, taken: string],
-  [publish: string, channel: string, ours: number, leaseMs: number, wanted: number, released: number, ...ids: string[]]
+  [
+    publish: string,
+    channel: string,
+    ours: number,
+    declared: number,
+    leaseMs: number,
+    wanted: number,
+    released: number,
+    ...ids: string[],
+  ]
 > = {
   name: 'permit-expirable-semaphore/hand-off',
   source: permitExpirableSemaphoreHandOffSource,
-  sha: '96b4ef2c99e5cef6b3dad62664df158f02c4200f',
+  sha: '81de4ff38a3a178d2be173535d08d1fd708e3e05',
   notAfter: undefined,
   writtenAt: [
-    [70, 78],
-    [80, 83],
+    [80, 96],
+    [98, 101],
   ],
 };
 
 export const permitExpirableSemaphoreLease: Script<
   [semaphore: string, taken: string],
-  [id: string, publish: string, channel: string]
+  [id: string, publish: string, channel: string, declared: number]
 > = {
   name: 'permit-expirable-semaphore/lease',
   source: permitExpirableSemaphoreLeaseSource,
-  sha: 'c8709375c6829f3268577d7532d55e286d3aec98',
+  sha: 'b1a522c1f6000f5d276e7cc46e2ca57868aeb8d2',
   notAfter: undefined,
   writtenAt: [
-    [13, 14],
-    [16, 20],
+    [23, 31],
+    [33, 37],
   ],
 };
 
 export const permitExpirableSemaphoreRelease: Script<
   [semaphore: string, taken: string],
-  [publish: string, channel: string, any: number, ...ids: string[]]
+  [publish: string, channel: string, declared: number, any: number, ...ids: string[]]
 > = {
   name: 'permit-expirable-semaphore/release',
   source: permitExpirableSemaphoreReleaseSource,
-  sha: 'a77d4297b2f33b35ede34788645bd2919be695e9',
+  sha: '428b96a30f857fce6bf6946d989e17b1c17638d4',
   notAfter: undefined,
   writtenAt: [
-    [29, 33],
-    [35, 38],
+    [38, 46],
+    [48, 51],
   ],
 };
 
@@ -443,25 +467,39 @@ export const permitExpirableSemaphoreSet: Script<
 > = {
   name: 'permit-expirable-semaphore/set',
   source: permitExpirableSemaphoreSetSource,
-  sha: 'f5b9ebe77dcca273443f2fdcd12b3be850325a9e',
+  sha: '7b88f6bc1eb2fbb37d602430ed650d904c537170',
   notAfter: 'last',
   writtenAt: [
-    [20, 23],
-    [26, 27],
+    [29, 36],
+    [40, 41],
+  ],
+};
+
+export const permitExpirableSemaphoreTrySet: Script<
+  [semaphore: string, taken: string, requests: string],
+  [permits: number, publish: string, channel: string, lane: number, sequence: number]
+> = {
+  name: 'permit-expirable-semaphore/try-set',
+  source: permitExpirableSemaphoreTrySetSource,
+  sha: 'eedce9a97a9c417f40afe8ede6b803f15f920fe5',
+  notAfter: 'last',
+  writtenAt: [
+    [28, 35],
+    [39, 41],
   ],
 };
 
 export const permitExpirableSemaphoreUpdateLease: Script<
   [semaphore: string, taken: string],
-  [id: string, leaseMs: number, publish: string, channel: string]
+  [id: string, leaseMs: number, publish: string, channel: string, declared: number]
 > = {
   name: 'permit-expirable-semaphore/update-lease',
   source: permitExpirableSemaphoreUpdateLeaseSource,
-  sha: 'b5d1bb763a52efa0a79f430f1de714c8ca9304a1',
+  sha: '641f98d6068c79b6469005ee7cc7d5cc1ce241e1',
   notAfter: 'last',
   writtenAt: [
-    [15, 16],
-    [18, 25],
+    [26, 34],
+    [36, 43],
   ],
 };
 
@@ -515,14 +553,6 @@ export const readWriteLockNestWrite: Script<[lock: string], [writer: string, cou
   sha: '9e8e24157b65014f1840b6d65d17ce6c3aedcf29',
   notAfter: 'last',
   writtenAt: [[10, 11]],
-};
-
-export const readWriteLockOthersWait: Script<[lock: string], [publish: string, channel: string, ours: number]> = {
-  name: 'read-write-lock/others-wait',
-  source: readWriteLockOthersWaitSource,
-  sha: '8a448c21f866cced2670633d2f9dffb538f57ca3',
-  notAfter: undefined,
-  writtenAt: [],
 };
 
 export const readWriteLockReleasePartial: Script<
@@ -634,11 +664,11 @@ export const semaphoreCancel: Script<
 > = {
   name: 'semaphore/cancel',
   source: semaphoreCancelSource,
-  sha: '2202929582b4b91492f483e127bf62dc7a455267',
+  sha: 'd17cafcbdc9846288eb2e6e9b8c24a20590f6e34',
   notAfter: undefined,
   writtenAt: [
-    [17, 21],
-    [23, 24],
+    [19, 23],
+    [25, 26],
   ],
 };
 

@@ -1,5 +1,6 @@
 import {
   permitExpirableSemaphoreAcquire,
+  permitExpirableSemaphoreAdd,
   permitExpirableSemaphoreCount,
   permitExpirableSemaphoreDelete,
   permitExpirableSemaphoreExpire,
@@ -7,6 +8,7 @@ import {
   permitExpirableSemaphoreLease,
   permitExpirableSemaphoreRelease,
   permitExpirableSemaphoreSet,
+  permitExpirableSemaphoreTrySet,
   permitExpirableSemaphoreUpdateLease,
 } from './generated.js';
 import { isGrant, replyDone, replyExpirablePermits } from './replies.js';
@@ -50,10 +52,13 @@ export const count = bind(permitExpirableSemaphoreCount, {
   },
 });
 
-export const set = bind(permitExpirableSemaphoreSet, {
-  reply: replyDone,
-  publishedPayload: (done) => (done ? '1' : undefined),
-});
+const changed = { reply: replyDone, publishedPayload: (done: boolean) => (done ? '1' : undefined) };
+
+export const set = bind(permitExpirableSemaphoreSet, { ...changed });
+
+export const trySet = bind(permitExpirableSemaphoreTrySet, { ...changed });
+
+export const add = bind(permitExpirableSemaphoreAdd, { ...changed });
 
 /** `false`: the permit is no longer taken. */
 export const updateLease = bind(permitExpirableSemaphoreUpdateLease, { reply: replyDone });
@@ -61,10 +66,7 @@ export const updateLease = bind(permitExpirableSemaphoreUpdateLease, { reply: re
 /** `missing`: the permit is no longer taken. */
 export const lease = bind(permitExpirableSemaphoreLease, { reply: replyTimeLeft });
 
-export const remove = bind(permitExpirableSemaphoreDelete, {
-  reply: replyDone,
-  publishedPayload: (deleted) => (deleted ? '1' : undefined),
-});
+export const remove = bind(permitExpirableSemaphoreDelete, { ...changed });
 
 /** `false`: the semaphore does not exist. */
 export const expire = bind(permitExpirableSemaphoreExpire, { reply: replyDone });

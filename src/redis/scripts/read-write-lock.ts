@@ -4,7 +4,6 @@ import {
   readWriteLockHandOff,
   readWriteLockNestRead,
   readWriteLockNestWrite,
-  readWriteLockOthersWait,
   readWriteLockRelease,
   readWriteLockReleasePartial,
   readWriteLockReleaseReaders,
@@ -16,7 +15,6 @@ import {
   replyAcquire,
   replyHandOff,
   replyHeld,
-  replyOthers,
   replyRelease,
   replyReleases,
   replyRenewal,
@@ -41,9 +39,6 @@ export const releaseReaders = bind(readWriteLockReleaseReaders, { reply: replyRe
 
 /** Hands the write lock to the next writer. */
 export const handOff = bind(readWriteLockHandOff, { reply: replyHandOff, isGrant });
-
-/** Changes nothing. */
-export const othersWait = bind(readWriteLockOthersWait, { reply: replyOthers });
 
 /** One reply for each lock. */
 export const renew = bind(readWriteLockRenew, {

@@ -54,8 +54,6 @@ export type HeldReply = Held | Gone;
 export type ReleaseReply = 'freed' | 'partly' | 'gone';
 /** `freed`: other clients wait, so the script freed the lock for them. */
 export type HandOffReply = Handed | { readonly kind: 'freed' } | Gone;
-/** Whether other clients wait for the lock. `some`: also if Redis does not tell. */
-export type OthersReply = 'some' | 'none';
 /** `lost`: the owner no longer holds the lock. */
 export type RenewalReply = 'lost' | { readonly remainingMs: number };
 
@@ -105,10 +103,6 @@ export function replyLatch(raw: unknown): AcquireReply {
   const [count, openedAt] = raw as readonly unknown[];
   if (count === null || replyInt(count) <= 0) return GRANTED;
   return { kind: 'busy', retryAfterMs: undefined, openedAtUs: openedAt === null ? undefined : replyInt(openedAt) };
-}
-
-export function replyOthers(raw: unknown): OthersReply {
-  return replyInt(raw) === 0 ? 'none' : 'some';
 }
 
 export function replyHeld(raw: unknown): HeldReply {

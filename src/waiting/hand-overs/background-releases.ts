@@ -5,24 +5,22 @@
 
 /** The pending background releases of one client, by key of the lock. */
 export class BackgroundReleases {
-  readonly #byKey = new Map<string, Set<Promise<void>>>();
+  /** Each promise resolves when its release and all releases before it have settled. */
+  readonly #newest = new Map<string, Promise<void>>();
 
   /** `released`: the outcome of the release, which its caller does not wait for. */
   add(key: string, released: Promise<void>): void {
-    const pending = this.#byKey.get(key) ?? new Set();
-    this.#byKey.set(key, pending);
-    const settled: Promise<void> = released
-      .catch(() => undefined)
-      .then(() => {
-        pending.delete(settled);
-        if (pending.size === 0) this.#byKey.delete(key);
-      });
-    pending.add(settled);
+    const settled = released.catch(() => undefined);
+    const before = this.#newest.get(key);
+    // One link for each release: a call behind thousands of releases waits for one promise.
+    const all: Promise<void> = (before === undefined ? settled : before.then(() => settled)).then(() => {
+      if (this.#newest.get(key) === all) this.#newest.delete(key);
+    });
+    this.#newest.set(key, all);
   }
 
   /** Resolves when the releases of this lock that are pending now have settled. `undefined`: none is pending. */
-  of(key: string): Promise<unknown> | undefined {
-    const pending = this.#byKey.get(key);
-    return pending === undefined ? undefined : Promise.all(pending);
+  of(key: string): Promise<void> | undefined {
+    return this.#newest.get(key);
   }
 }

@@ -1,6 +1,5 @@
 import type { LeaseClock, LeaseClockMs } from '../../clock.js';
 import type { ResolvedHandOff } from '../../options.js';
-import type { LockProtocol } from '../../protocols/lock-protocol.js';
 import { STREAK_MS } from '../../timing.js';
 
 /** Scripts that hand over in one streak, at most: see {@link STREAK_MS}. */
@@ -16,8 +15,8 @@ export class HandOffStreak {
   #firstAt: number | undefined;
 
   constructor(
-    protected readonly limit: ResolvedHandOff | undefined,
-    protected readonly clock: LeaseClock,
+    private readonly limit: ResolvedHandOff | undefined,
+    private readonly clock: LeaseClock,
   ) {}
 
   /** Whether the lock may be kept, and sections of this process have followed one another. */
@@ -28,11 +27,6 @@ export class HandOffStreak {
   /** When the time for sections without a request ends. */
   get endsAt(): LeaseClockMs {
     return (this.#startedAt ?? this.clock.now()) + (this.limit?.maxTimeMs ?? 0);
-  }
-
-  /** A call got the lock. */
-  granted(_protocol: LockProtocol): void {
-    // By default, a grant asks Redis for nothing.
   }
 
   /** Ends the streak: the client acquired the lock in Redis, or released the lock there. */

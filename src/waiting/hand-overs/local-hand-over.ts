@@ -8,20 +8,21 @@
  *    sooner than other clients know;
  * 3. if the connection is the one that was up at the confirmation, and the clock has not jumped since;
  * 4. for `local` ms after the request was sent, within the limits of hand-overs (hand-off-streak.ts);
- * 5. for a kind that allows it (`followsLocally` of the protocol), and for the same half of a read-write lock;
+ * 5. for a kind that allows it (`followsLocally` of the protocol), for the same kind of exclusive lock, and not for a member
+ *    of a hold of several locks;
  * 6. while no forced unlock by this client is pending, and until Redis gives the lock to another owner of this client.
  *
  * tests/verification/model/LocalHandOver.tla models these rules.
  */
 import type { JumpedMs, LeaseClock, LeaseClockMs, MonotonicMs } from '../../clock.js';
-import { deadlineOf, type HoldTerms } from '../../holding/hold-record.js';
+import { deadlineOf } from '../../holding/hold-record.js';
 import type { Confirmation } from '../../holding/tenure-host.js';
 import type { Tenure } from '../../holding/tenure.js';
 import type { ResolvedOptions } from '../../options.js';
 import type { LockProtocol } from '../../protocols/lock-protocol.js';
 import type { HandOffReply } from '../../redis/scripts/replies.js';
 import type { HandOffStreak } from './hand-off-streak.js';
-import type { KeptLocks, KeptTimes } from './kept-locks.js';
+import type { FollowingCall, KeptLocks, KeptTimes } from './kept-locks.js';
 import { LOCAL_TURN_MS } from '../../timing.js';
 
 /** The services of the client that local hand-overs use. */
@@ -38,14 +39,14 @@ interface Holders {
 }
 
 /** The kept locks of the client. */
-type Releasing = Pick<KeptLocks<never>, 'release' | 'relationTo'>;
+type Releasing = Pick<KeptLocks<never>, 'release'>;
+
+/** Whether sections may follow this one without a request, and this one may follow others. */
+const isAlone = ({ protocol, terms }: FollowingCall): boolean => protocol.followsLocally && !terms.isMember;
 
 /** Time, in ms, by which a request that may start a streak asks for more than the lease of its hold. */
-export function extraLeaseMs(handOff: ResolvedOptions['handOff'], protocol: LockProtocol): number {
-  if (!protocol.followsLocally || handOff === undefined) return 0;
-  // Readers do not wait for one another, so only a kept reader is followed.
-  return protocol.concurrent && handOff.keepMs === 0 ? 0 : handOff.localMs;
-}
+export const extraLeaseMs = (handOff: ResolvedOptions['handOff'], call: FollowingCall): number =>
+  handOff !== undefined && isAlone(call) ? handOff.localMs : 0;
 
 /** Stands in for the reply of Redis when a section follows without a request. */
 export const FOLLOWED: HandOffReply & { kind: 'handed' } = { kind: 'handed', token: undefined };
@@ -60,15 +61,10 @@ export class LocalHandOvers {
   constructor(private readonly services: LocalServices) {}
 
   /** Redis confirmed the owner by its reply to a request that was sent at `sentAt`. */
-  confirmationOf(
-    protocol: LockProtocol,
-    sentAt: LeaseClockMs,
-    leaseMs: number,
-    jumped: JumpedMs,
-  ): Confirmation | undefined {
-    const extraMs = extraLeaseMs(this.services.options.handOff, protocol);
-    const session = extraMs === 0 ? undefined : this.services.sessionOf(protocol.key);
-    return session === undefined ? undefined : { sentAt, leaseMs: leaseMs + extraMs, jumped, session };
+  confirmationOf(call: FollowingCall, sentAt: LeaseClockMs, jumped: JumpedMs): Confirmation | undefined {
+    const extraMs = extraLeaseMs(this.services.options.handOff, call);
+    const session = extraMs === 0 ? undefined : this.services.sessionOf(call.protocol.key);
+    return session === undefined ? undefined : { sentAt, leaseMs: call.terms.leaseMs + extraMs, jumped, session };
   }
 
   /**
@@ -77,7 +73,7 @@ export class LocalHandOvers {
    */
   endStreaks(kept: Releasing, protocol: LockProtocol, lines: readonly (Holders | undefined)[]): void {
     for (const line of lines) for (const tenure of line?.holders ?? []) tenure.confirmation = undefined;
-    if (kept.relationTo(protocol) !== 'beside') void kept.release(protocol.key);
+    void kept.release(protocol.key);
   }
 
   /** Until when the tenure may stay without a hold. `undefined`: it has to be released. */
@@ -94,20 +90,17 @@ export class LocalHandOvers {
   }
 
   /** Whether a hold with these terms may follow the tenure under the same owner now. */
-  mayFollow(
-    { confirmation, hasOnlyAcquired, protocol }: Tenure,
-    next: LockProtocol,
-    terms: Pick<HoldTerms, 'leaseMs' | 'drift'>,
-  ): boolean {
+  mayFollow({ confirmation, hasOnlyAcquired, protocol }: Tenure, next: FollowingCall): boolean {
     const { clock, options, sessionOf } = this.services;
+    const { terms } = next;
     if (confirmation === undefined || !hasOnlyAcquired) return false;
-    if (!next.followsLocally || next.side !== protocol.side) return false;
+    if (!isAlone(next) || next.protocol.side !== protocol.side) return false;
     const now = clock.now();
     const { sentAt, leaseMs, jumped, session } = confirmation;
     const localMs = options.handOff?.localMs ?? 0;
     return (
       now < sentAt + localMs &&
-      deadlineOf(now, terms.leaseMs, terms.drift) <= deadlineOf(sentAt, leaseMs, terms.drift) &&
+      deadlineOf(now, terms.leaseMs) <= deadlineOf(sentAt, leaseMs) &&
       // Other clients sleep until the end of the lease. The next request must not end it sooner.
       now + terms.leaseMs >= sentAt + leaseMs - localMs &&
       clock.jumped === jumped &&

@@ -58,9 +58,10 @@ export abstract class LimitedWait implements LimitedCall {
     this.#line?.timeIsUp(this);
   }
 
-  unwatch(): void {
+  /** `timeIsUp`: the time limit has passed, and the signal can still end the call. */
+  unwatch(timeIsUp = false): void {
     this.#timeLimits?.delete(this);
     this.#timeLimits = undefined;
-    if (this.limit.signal !== undefined) unwatchAbort(this.limit.signal, this);
+    if (this.limit.signal !== undefined && !timeIsUp) unwatchAbort(this.limit.signal, this);
   }
 }

@@ -24,8 +24,6 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/integration/red-lock.slow.test.ts': ['1'],
       'tests/integration/renewal.test.ts': ['random.below(20)', 'tick / 4'],
       'tests/integration/sharing.test.ts': ['random.below(30)'],
-      'tests/integration/kept-readers.test.ts': ['1', '20 * Math.random()'],
-      'tests/integration/kept-several.test.ts': ['restMs'],
       'tests/integration/local-hand-over.test.ts': ['5 * SHORT_MS', 'WORK_MS', 'WORK_MS'],
       'tests/integration/waiting.test.ts': ['heldMs'],
       'tests/topologies/cluster-messages.test.ts': ['1'],
@@ -88,6 +86,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
     reason: 'A deadline, a linger time or a pause of the client passes by its real clock.',
     files: {
       'tests/faults/fair-hand-over.test.ts': ['WAIT_MS'],
+      'tests/faults/given-up-calls.test.ts': ['WAIT_MS + 60', 'HANDED_MS + 60'],
       'tests/integration/draining.test.ts': ['WAIT_MS', 'WAIT_MS'],
       'tests/faults/clock-jumps.test.ts': ['700'],
       'tests/faults/fair-lock.test.ts': ['DEADLINE_MS + 50'],

@@ -99,31 +99,13 @@ describe('sections that follow one another without a request', () => {
   });
 });
 
-describe('reads that follow one another', () => {
-  const reads = (...all: Section[]): HistoryEvent[] =>
-    sections(...all).map((event) =>
-      event.type === 'acquire-ok' || event.type === 'began' ? { ...event, shared: true } : event,
-    );
-  const atServerHalf = (half: 'read' | 'write', owner: string, from: number, at: number): HistoryEvent[] =>
-    history({ type: 'held', process: 'server', lock: 'x', owner, half, from, at, confirmed: CONFIRMED });
-  const reader = atServerHalf('read', 'c:1', TAKEN, 201);
-  const follow = reads(first, { from: 160, until: 200 });
-
-  test('need a client that keeps locks', () => {
-    expect(found([...follow, ...reader])).toEqual([]);
-    const keepsNothing = history({ type: 'client', at: 0, client: 'c', local: LOCAL_MS, keep: 0 });
-    expect(check([...keepsNothing, ...follow, ...reader]).map(({ kind }) => kind)).toEqual([
-      'followed without a request',
-    ]);
-  });
-
-  test('are not ended by another read of their client, but by a write', () => {
-    const readBeside = [...reads({ from: 152, until: 158, owner: 'c:2' }), ...atServerHalf('read', 'c:2', 151, 159)];
-    expect(found([...follow, ...reader, ...readBeside])).toEqual([]);
-    const write = [...sections({ from: 152, until: 158, owner: 'c:2' }), ...atServerHalf('write', 'c:2', 151, 159)];
-    const lost = [...atServerHalf('read', 'c:1', TAKEN, 150.5), ...deleted(150.5)];
-    expect(found([...follow, ...lost, ...write])).toEqual(['streak after another grant']);
-  });
+test('no read follows another one', () => {
+  const reads = sections(first, { from: 160, until: 200 }).map((event) =>
+    event.type === 'acquire-ok' || event.type === 'began' ? { ...event, shared: true } : event,
+  );
+  const held = { type: 'held', process: 'server', lock: 'x', owner: 'c:1', half: 'read' } as const;
+  const reader = history({ ...held, from: TAKEN, at: 201, confirmed: CONFIRMED });
+  expect(found([...reads, ...reader])).toEqual(['followed without a request']);
 });
 
 describe('a kept lock', () => {

@@ -41,9 +41,8 @@ export class StreakCheck {
   #checkFollower(first: HeldLock, hold: HeldLock): void {
     const { lock, ok } = hold;
     const client = this.#clientOf(ok.owner);
-    // Readers do not wait for one another, so a read follows only one that its client has kept.
-    const isAllowed = ok.shared === true ? client.keep > 0 : client.local > 0;
-    if (!isAllowed || !this.mayFollow(lock)) {
+    // No read follows another one: `local` and `keep` are for one exclusive lock.
+    if (ok.shared === true || client.local === 0 || !this.mayFollow(lock)) {
       const message = `${named(hold)} followed hold ${first.ok.hold} under its owner, which its client and its kind forbid`;
       return this.violate('followed without a request', message, first.ok, ok);
     }
@@ -109,8 +108,6 @@ export class StreakCheck {
       const other = all[at] as EventOf<'began'>;
       if (other.at < firstBegun) return;
       if (other.owner === begun.owner || clientOf(other.owner) !== clientOf(begun.owner)) continue;
-      // Readers have the lock together.
-      if (begun.shared === true && other.shared === true) continue;
       // A late reply may tell of a grant before this one.
       const since = this.facts.held.get(`${other.lock} ${other.owner}`) ?? [];
       if (!since.some(({ from }) => from > taken)) continue;
@@ -160,8 +157,7 @@ export class StreakCheck {
   }
 
   #heldBy({ lock, ok }: HeldLock): EventOf<'held'>[] {
-    const otherHalf = ok.shared === true ? 'write' : 'read';
-    return (this.facts.held.get(`${lock} ${ok.owner}`) ?? []).filter(({ half }) => half !== otherHalf);
+    return (this.facts.held.get(`${lock} ${ok.owner}`) ?? []).filter(({ half }) => half !== 'read');
   }
 
   #clientOf(owner: string): { readonly local: number; readonly keep: number } & EventOf<'client'> {

@@ -5,10 +5,7 @@ import { grants, lease, lockWaiter, tenure } from './names.mjs';
 const BACKGROUND = 'tests/faults/background-releases';
 const CONTRACT = 'tests/contracts/lock.test';
 const KEPT = 'tests/integration/kept-locks';
-const KEPT_SEVERAL = 'tests/integration/kept-several';
 const keptLocks = 'src/waiting/hand-overs/kept-locks.ts';
-const READERS = 'tests/integration/kept-readers';
-const readerStreak = 'src/waiting/hand-overs/reader-streak.ts';
 const LOCAL = 'tests/integration/local-hand-over.test';
 const LOCAL_ENDS = 'tests/integration/local-hand-over-ends';
 const LOCAL_KINDS = 'tests/integration/local-hand-over-kinds';
@@ -43,8 +40,8 @@ export const HOT_LOCKS = [
   without(
     'a single try that does not overtake a release in the background',
     'src/waiting/acquire.ts',
-    "if (release !== undefined && acquisition.limit.kind === 'one try')",
-    'if (release !== undefined && release === undefined)',
+    'const release = isOneTry ? services.tenures.backgroundReleases.of(protocol.key) : undefined;',
+    'const release = isOneTry ? undefined : undefined;',
     BACKGROUND,
   ),
   without(
@@ -93,14 +90,14 @@ export const HOT_LOCKS = [
   without(
     'local: a lease that Redis has confirmed',
     localHandOver,
-    'deadlineOf(now, terms.leaseMs, terms.drift) <= deadlineOf(sentAt, leaseMs, terms.drift) &&',
+    'deadlineOf(now, terms.leaseMs) <= deadlineOf(sentAt, leaseMs) &&',
     '',
     LOCAL,
   ),
   without(
     'local: a longer lease that the request asks for',
     lockWaiter,
-    'return this.terms.leaseMs + extraLeaseMs(this.services.options.handOff, this.protocol);',
+    'return this.terms.leaseMs + extraLeaseMs(this.services.options.handOff, this);',
     'return this.terms.leaseMs;',
     LOCAL,
   ),
@@ -139,6 +136,20 @@ export const HOT_LOCKS = [
     'src/protocols/spin-lock-protocol.ts',
     ASKS,
     FOLLOWS,
+    LOCAL_KINDS,
+  ),
+  without(
+    'local: an owner for each read',
+    'src/protocols/read-write-lock-protocol.ts',
+    'readonly followsLocally = false;',
+    'readonly followsLocally = true;',
+    LOCAL_KINDS,
+  ),
+  without(
+    'local: an owner for each member of a hold of several locks',
+    localHandOver,
+    'protocol.followsLocally && !terms.isMember;',
+    'protocol.followsLocally;',
     LOCAL_KINDS,
   ),
   without(
@@ -188,7 +199,7 @@ export const HOT_LOCKS = [
   without(
     'keep: an end of the time',
     keptLocks,
-    'setTimer(until, release);',
+    'setTimer(until, () => void this.release(key));',
     'setTimer(until, () => undefined);',
     KEPT,
   ),
@@ -205,20 +216,6 @@ export const HOT_LOCKS = [
     '(this.#startedAt ?? this.clock.now()) + (this.limit?.maxTimeMs ?? 0)',
     'Infinity',
     KEPT,
-  ),
-  without(
-    'keep: no part of a hold of several locks',
-    'src/holding/hold-record.ts',
-    "terms.joint === undefined ? 'alone' : 'never';",
-    "'alone';",
-    KEPT_SEVERAL,
-  ),
-  without(
-    'keep: a release of all locks of a hold of several locks',
-    keptLocks,
-    'this.forget(tenure)?.release();',
-    'this.forget(tenure);',
-    KEPT_SEVERAL,
   ),
   without('keep: a release at close()', 'src/client/closing.ts', '  kept.releaseAll();\n', '', KEPT),
   without('keep: a release when close() begins to drain', 'src/client/drain.ts', '  kept.releaseAll();\n', '', KEPT),
@@ -239,87 +236,24 @@ export const HOT_LOCKS = [
   ),
   without('keep: a release at the end of the process', keptLocks, "process.on('beforeExit', releaseAtExit);", '', KEPT),
   without(
+    'keep: a release before the call for the other half of the lock',
+    'src/waiting/acquire.ts',
+    ' || !kept.isSameSide(waiter.protocol)) void',
+    ') void',
+    KEPT,
+  ),
+  without(
+    'keep: a kept half that only the same half follows',
+    localHandOver,
+    '!isAlone(next) || next.protocol.side !== protocol.side',
+    '!isAlone(next)',
+    KEPT,
+  ),
+  without(
     'keep: a release for a call that may not follow',
     'src/waiting/acquire.ts',
     '  join();\n  void kept.release(key);\n',
     '  join();\n',
     KEPT,
-  ),
-  without(
-    'readers: an answer of Redis that no other client waits',
-    readerStreak,
-    "if (request.reply !== 'none') return;",
-    '',
-    READERS,
-  ),
-  without(
-    'readers: no streak of a reader that has lost the lock',
-    'lua/read-write-lock/others-wait.lua',
-    "if others or redis.call('EXISTS', lock) == 0 then",
-    'if others then',
-    'tests/lua/read-write-lock',
-  ),
-  without(
-    'readers: a streak that counts from the question',
-    readerStreak,
-    'this.#endsAt = now + lastsMs;',
-    'this.#endsAt = this.clock.now() + lastsMs;',
-    READERS,
-  ),
-  without(
-    'readers: an end of the streak',
-    readerStreak,
-    'return this.clock.now() < this.#endsAt && super.withinLocalLimit();',
-    'return this.#endsAt > 0 && super.withinLocalLimit();',
-    READERS,
-  ),
-  without(
-    'readers: an end of the time with the streak',
-    localHandOver,
-    'Math.min(now + keepMs, sentAt + localMs, streak.endsAt)',
-    'Math.min(now + keepMs, sentAt + localMs)',
-    READERS,
-  ),
-  without(
-    'readers: no kept read beside a writer of this client',
-    'src/protocols/read-write-lock-protocol.ts',
-    "  readonly otherLine = 'write';\n",
-    '',
-    READERS,
-  ),
-  without(
-    'keep: a release for a call of the same side',
-    keptLocks,
-    "return concurrent ? 'beside' : 'same side';",
-    "return 'beside';",
-    KEPT,
-  ),
-  without(
-    'readers: no kept reader that a writer of this client goes beside',
-    keptLocks,
-    "if (first.tenure.protocol.side !== side) return 'other side';",
-    "if (first.tenure.protocol.side !== side) return 'beside';",
-    READERS,
-  ),
-  without(
-    'readers: a kept half that only the same half follows',
-    localHandOver,
-    'if (!next.followsLocally || next.side !== protocol.side) return false;',
-    'if (!next.followsLocally) return false;',
-    READERS,
-  ),
-  without(
-    'readers: a kept owner for one call at a time',
-    grants,
-    '    this.services.kept.forget(tenure);\n    tenure.state',
-    '    tenure.state',
-    READERS,
-  ),
-  without(
-    'readers: a release of every kept owner',
-    keptLocks,
-    '[...(this.#kept.get(key) ?? [])].map(',
-    '(this.#kept.get(key) ?? []).slice(0, 1).map(',
-    READERS,
   ),
 ];

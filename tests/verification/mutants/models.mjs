@@ -168,16 +168,6 @@ export const COUNTERPARTS = {
     afterOther: ['local: an end of the streak by a grant to another owner of this client'],
     keepsOn: ['keep: an end of the time'],
   },
-  KeptReaders: {
-    unasked: ['readers: an answer of Redis that no other client waits'],
-    fromReply: ['readers: a streak that counts from the question'],
-    endless: ['readers: an end of the streak'],
-    keepsPast: ['readers: an end of the time with the streak'],
-    besideWriter: ['readers: no kept read beside a writer of this client'],
-    keepsOn: ['readers: no kept reader that a writer of this client goes beside'],
-    otherHalf: ['readers: a kept half that only the same half follows'],
-    shared: ['readers: a kept owner for one call at a time'],
-  },
   Waiting: {
     clearAtReply: ['a mark that the sending clears', 'a mark that the answer leaves alone'],
     noNaMark: ['a mark when what a try took late has gone back'],

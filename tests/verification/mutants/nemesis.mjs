@@ -104,14 +104,14 @@ export const SABOTAGES = [
   without(
     'nemesis: hot: a lease that Redis has confirmed',
     localHandOver,
-    'deadlineOf(now, terms.leaseMs, terms.drift) <= deadlineOf(sentAt, leaseMs, terms.drift) &&',
+    'deadlineOf(now, terms.leaseMs) <= deadlineOf(sentAt, leaseMs) &&',
     '',
     HOT,
   ),
   without(
     'nemesis: hot: a release of a kept lock',
     keptLocks,
-    'setTimer(until, release);',
+    'setTimer(until, () => void this.release(key));',
     'setTimer(until, () => undefined);',
     HOT,
   ),

@@ -18,6 +18,27 @@ const ours = (what, line) => without(`R34: ${what}`, connection, `    ${line}\n`
 /** Mutants of single requirements. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 export const PROMISES = [
   without(
+    'a last round of a RedLock that waits for a slow server',
+    'src/several/quorum-round.ts',
+    "if (this.#state !== 'asking' || this.#terms.isLast()) return;",
+    "if (this.#state !== 'asking') return;",
+    'tests/integration/red-lock-answers',
+  ),
+  without(
+    'a slow server of a RedLock that is not down',
+    'src/several/quorum-round.ts',
+    'const isAway = this.#terms.isLast() ? isDown : isUnresponsive;',
+    'const isAway = isUnresponsive;',
+    'tests/integration/red-lock-answers',
+  ),
+  without(
+    'a question to all servers of a RedLock when the time at a busy one is over',
+    'src/several/red-lock.ts',
+    ' && !mightBeFree)',
+    ')',
+    'tests/integration/red-lock-answers',
+  ),
+  without(
     'R18: a SUBSCRIBE that went with its connection',
     subscriber,
     '      channel.unanswered = 0;\n      channel.confirmed = false;',

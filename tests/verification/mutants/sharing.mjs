@@ -7,6 +7,21 @@ const HAND_OVERS = 'tests/integration/permit-hand-overs';
 /** Hand-overs of permits with ids. @type {readonly import('./mechanism.mjs').Mechanism[]} */
 const HANDED_PERMITS = [
   without(
+    'permits that are taken, for a count that Redis has lost',
+    'lua/lib/permit-count.lua',
+    "count = declared - redis.call('ZCARD', taken)",
+    'count = declared',
+    'tests/lua/permit-expirable-semaphore',
+    'tests/integration/lost-counts',
+  ),
+  without(
+    'a count that expires with the permits that are taken',
+    'lua/lib/permit-count.lua',
+    "if ttl > 0 then lifetime = { 'PX', ttl } end",
+    '',
+    'tests/lua/permit-expirable-semaphore',
+  ),
+  without(
     'a repeated hand-over of permits that finds the new ids',
     'lua/permit-expirable-semaphore/hand-off.lua',
     "  elseif tonumber(redis.call('ZSCORE', taken, ids[from]) or '-1') > now then",

@@ -153,7 +153,7 @@ export const WAITING = [
   without(
     'a waiter that leaves nothing',
     'src/waiting/limits/limited-wait.ts',
-    '    this.#timeLimits?.delete(this);\n    this.#timeLimits = undefined;\n    if (this.limit.signal !== undefined) unwatchAbort(this.limit.signal, this);',
+    '    this.#timeLimits?.delete(this);\n    this.#timeLimits = undefined;\n    if (this.limit.signal !== undefined && !timeIsUp) unwatchAbort(this.limit.signal, this);',
     '',
     'tests/integration/leftovers',
     CONTRACT,
@@ -249,10 +249,32 @@ export const WAITING = [
   without(
     'a call that reports a busy lock only if Redis has said so',
     entry,
-    'if (waiter.isBusy || this.#isInformed(waiter)) return',
-    'return',
+    'const isDecided = waiter.isBusy ? this.#line.unavailable !== undefined : this.#isInformed(waiter);',
+    'const isDecided = true;',
     'tests/integration/outage-outcomes',
     'tests/integration/deleted-holds',
+  ),
+  without(
+    'a try that goes on when the time of its call has passed',
+    entry,
+    'waiter.isBusy ? this.#line.unavailable !== undefined : this.#isInformed(waiter)',
+    'waiter.isBusy || this.#isInformed(waiter)',
+    'tests/faults/given-up-calls',
+  ),
+  without(
+    'a hand-over that settles the call which has given up meanwhile',
+    'src/waiting/waiter.ts',
+    "this.#state === 'trying' || this.#isReceiving;",
+    "this.#state === 'trying' || this.#state === 'receiving';",
+    'tests/faults/given-up-calls',
+    'tests/integration/leftovers',
+  ),
+  without(
+    'a signal that still ends a call whose time has passed',
+    'src/waiting/waiter.ts',
+    'this.unwatch(reason instanceof LockTimeoutError);',
+    'this.unwatch();',
+    'tests/faults/given-up-calls',
   ),
   without(
     'R18: a spin lock that listens to nothing',

@@ -33,10 +33,6 @@ export const clientOptionsOf = ({ local, keep, release }: HotOptions): ClientOpt
   ...(local > 0 && { handOff: { local, keep } }),
 });
 
-/** ms by which a first request asks for more than its lease. A read follows only one that its client has kept. */
-export const extraLeaseOf = ({ local, keep }: HotOptions, isRead: boolean): number =>
-  isRead && keep === 0 ? 0 : local;
-
 /** Kinds whose sections may follow one another without a request. */
-const FOLLOWING: ReadonlySet<Kind | undefined> = new Set<Kind>(['lock', 'nonreentrant', 'readwrite', 'red']);
+const FOLLOWING: ReadonlySet<Kind | undefined> = new Set<Kind>(['lock', 'nonreentrant', 'readwrite']);
 export const mayFollow = (name: string): boolean => FOLLOWING.has(kindOf(name));

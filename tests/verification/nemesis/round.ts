@@ -29,7 +29,7 @@ import {
   unfollowedOf,
   type Kind,
 } from './kinds.js';
-import { clientOptionsOf, drawHotOptions, extraLeaseOf, mayFollow, type HotOptions } from './hot-options.js';
+import { clientOptionsOf, drawHotOptions, mayFollow, type HotOptions } from './hot-options.js';
 import { latchLock } from './latch-flow.js';
 import type { FlowOptions, FlowResult } from './load.js';
 import { Network } from './network.js';
@@ -357,7 +357,7 @@ class Round implements Bench {
       events,
       (owner) => this.#processOf.get(clientOf(owner))?.name,
       (name) => watchdogTimeout(Number(/^p(\d+)/.exec(name)?.[1])),
-      (name, isRead) => extraLeaseOf(this.#hotOf(name), isRead),
+      (name) => this.#hotOf(name).local,
     );
     for (const contradiction of contradictions) this.#complain('the bench contradicts itself', contradiction);
     const lost = lostWrites.map(({ lock, from, at }): HistoryEvent => ({

@@ -7,14 +7,18 @@ import { history, type Bare } from '../../support/history/told-history.js';
 const WATCHED_MS = 3_000;
 
 /** The requests of one process with the clients `x` and `y`, and the commands of the servers for them. */
-const violations = (events: HistoryEvent[], ...takes: Omit<Take, 'script'>[]): string[] => {
+const violations = (events: HistoryEvent[], ...takes: Omit<Take, 'script'>[]): string[] =>
+  violationsWith(0, events, takes);
+
+/** The same, if the client asks for so much more than the lease of a call. */
+const violationsWith = (extraMs: number, events: HistoryEvent[], takes: readonly Omit<Take, 'script'>[]): string[] => {
   const ran = takes.map((take) => ({ script: 'lock/acquire', ...take }));
   const effects = effectsOf(
     ran,
     events,
     () => 'A',
     () => WATCHED_MS,
-    () => 0,
+    () => extraMs,
   );
   return check([...events, ...effects]).map(({ kind }) => kind);
 };
@@ -52,6 +56,17 @@ test('a late grant of a RedLock is an effect of the call that holds it and not o
   expect(violations([...granted('red:1', 'x:1'), ...refused('red:1', 500)], { ...late, leaseTime: 500 })).toEqual([
     'effect after the rejection',
   ]);
+});
+
+test('a member of several locks asks for its lease alone, and every other call for `local` ms more', () => {
+  const take = { at: 105, lock: 'lock:1', owner: 'x:1', leaseTime: 500 };
+  expect(violationsWith(20, granted('lock:1', 'x:1', 500), [take])).toEqual([]);
+  expect(violationsWith(20, granted('lock:1', 'x:1', 500), [{ ...take, leaseTime: 520 }])).toEqual(['left behind']);
+  const alone = granted('lock:1', 'x:1', 500).map((event) =>
+    event.type === 'acquire-invoke' ? { ...event, joint: false } : event,
+  );
+  expect(violationsWith(20, alone, [{ ...take, leaseTime: 520 }])).toEqual([]);
+  expect(violationsWith(20, alone, [take])).toEqual(['left behind']);
 });
 
 test('an effect without a call is reported as left behind', () => {

@@ -70,7 +70,8 @@ export function takeBy(running: RunningScript | undefined, at: number, lock: str
 }
 
 /** Whether sections may follow the one that the script takes the lock for, without a request. */
-const asksForMore = (script: string, lock: string): boolean => mayFollow(lock) && !script.includes('nest');
+const asksForMore = (script: string, lock: string): boolean =>
+  mayFollow(lock) && !script.includes('nest') && !script.endsWith('/acquire-read');
 
 /** A request to one of a RedLock's servers takes nothing later than its deadline, and a little for the clocks. */
 const ON_ITS_WAY_MS = COMMAND_TIMEOUT_MS + 200;
@@ -85,7 +86,7 @@ export function effectsOf(
   processOf: (owner: string) => string | undefined,
   leaseWithoutOne: (process: string) => number,
   /** ms by which a request of this process for a first hold asks for more than the lease of the call. */
-  extraLease: (process: string, isRead: boolean) => number,
+  extraLease: (process: string) => number,
 ): HistoryEvent[] {
   const calls = new Map<string, Call[]>();
   const byId = new Map<string, Call>();
@@ -97,6 +98,7 @@ export function effectsOf(
       const call: Call = {
         id: event.call,
         lock,
+        joint: joint === true,
         from: event.at,
         grantedAt: event.at,
         until: Infinity,
@@ -130,9 +132,13 @@ export function effectsOf(
   }
   return takes.map(({ at, script, lock, owner, leaseTime }): HistoryEvent => {
     const process = processOf(owner);
-    const extra = asksForMore(script, lock) ? extraLease(process ?? '', script.endsWith('/acquire-read')) : 0;
-    const candidates =
-      calls.get(`${process ?? ''} ${lock} ${leaseTime - extra}`)?.filter(({ from }) => from <= at) ?? [];
+    const extra = asksForMore(script, lock) ? extraLease(process ?? '') : 0;
+    // No section follows the member of a hold of several locks, so its request asks for its lease alone.
+    const of = (isJoint: boolean): Call[] => {
+      const asked = calls.get(`${process ?? ''} ${lock} ${isJoint ? leaseTime : leaseTime - extra}`) ?? [];
+      return asked.filter(({ from, joint }) => from <= at && joint === isJoint);
+    };
+    const candidates = [...of(false), ...of(true)].sort((a, b) => a.from - b.from);
     const call =
       candidates.findLast((each) => each.until >= at) ??
       candidates.findLast((each) => each.owner !== undefined && sharesOwner(each.owner, owner)) ??
@@ -147,6 +153,7 @@ export function effectsOf(
 interface Call {
   readonly id: string;
   readonly lock: string;
+  readonly joint: boolean;
   readonly from: number;
   grantedAt: number;
   until: number;

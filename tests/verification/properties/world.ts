@@ -206,6 +206,7 @@ export class World implements Watcher {
           leaseMs: lease ?? TERMS.lockWatchdogTimeout,
           watched: lease === undefined,
           byUnlock: false,
+          isMember: false,
           askedAt: 0,
           site: undefined,
         },
