@@ -1,6 +1,7 @@
 // @ts-check
 import { spawnSync } from 'node:child_process';
 import { SUITES } from './suites.mjs';
+import { runTwoAtATime } from './two-at-a-time.mjs';
 
 /*
  * npm run suite: lists the suites. `npm run suite -- NAME` runs one, and passes further words on to it.
@@ -23,8 +24,16 @@ function run(command, further = []) {
   return status ?? 1;
 }
 
-const commands = [...(suite.build === false ? [] : ['npm run --silent build']), ...suite.run];
-for (const [index, command] of commands.entries()) {
-  const status = run(command, index === commands.length - 1 ? words : []);
+if (suite.build !== false) {
+  const status = run('npm run --silent build');
+  if (status !== 0) process.exit(status);
+}
+if (suite.independent === true && words.length > 0) {
+  console.log(`npm run suite -- ${name} takes no further words`);
+  process.exit(2);
+}
+if (suite.independent === true) process.exit(await runTwoAtATime(suite.run, { ...process.env, ...suite.env }));
+for (const [index, command] of suite.run.entries()) {
+  const status = run(command, index === suite.run.length - 1 ? words : []);
   if (status !== 0) process.exit(status);
 }

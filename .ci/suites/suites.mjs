@@ -2,12 +2,13 @@
 
 /**
  * A suite: what it does, its commands in their order, and whether the package is built first (default: it is). Further
- * words of the caller go to the last command. A suite that exits with 3 has found that the machine lacks what it needs.
+ * words of the caller go to the last command. Commands that are independent run two at a time, the longest ones first. A suite that exits with 3 has found that the machine lacks what it needs.
  *
  * @typedef {{
  *   does: string,
  *   run: readonly string[],
  *   build?: false,
+ *   independent?: true,
  *   env?: Readonly<Record<string, string>>,
  * }} Suite
  */
@@ -34,12 +35,13 @@ export const SUITES = {
   static: {
     does: 'Types, lint, format, unused code, the package and the public API. npm run check builds, and then runs it.',
     build: false,
+    independent: true,
     run: [
+      'npx eslint -c .ci/eslint.config.mjs .',
       'npx tsc -p .',
       'npx tsc -p src/integrations/inspector/page',
       'npx tsc -p tests/browser',
       'npx tsc -p examples/nest',
-      'npx eslint -c .ci/eslint.config.mjs .',
       'npx prettier --check **/*.{ts,mts,cts,mjs,cjs} package.json tsconfig.json',
       'npx knip',
       'npx publint --strict',
