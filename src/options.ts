@@ -132,7 +132,8 @@ export interface ClientOptions {
   release?: ReleaseMode | undefined;
   /**
    * Number of replicas that must have the lock before it is granted (`WAIT`). If too few confirm in time, the client
-   * releases the lock, and the call rejects with `NotReplicatedError`.
+   * releases the lock. A call with a `waitTime` tries again until that has passed. Then, and without a `waitTime`, the call
+   * rejects with `NotReplicatedError`.
    *
    * @defaultValue one replica in a cluster and through Sentinel, off with a single server
    */

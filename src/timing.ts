@@ -90,6 +90,12 @@ export const LANE_MS = HOUR_MS;
 /** The client repeats a refused release of permits. A missing permission may never be granted. */
 export const REFUSED_RELEASE_MS = HOUR_MS;
 
+/**
+ * With the default of `replicas`, a replica that has told the master nothing for longer than this, in seconds, counts as
+ * none. A replica reports once a second.
+ */
+export const MAX_REPLICA_LAG_S = 5;
+
 /* ---- Several servers ---- */
 
 /** A RedLock waits at each other server after the first one: releases of the previous hold may be pending there. */

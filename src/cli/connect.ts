@@ -84,14 +84,15 @@ function checkedUrl(url: string, isArgument: boolean): string {
   } catch {
     throw new UsageError('the URL cannot be read; expected redis://<host>:<port>/<database>');
   }
-  if (!/^rediss?:$/.test(parsed.protocol)) throw new UsageError('the URL must begin with redis:// or rediss://');
+  if (!/^(redis|valkey)s?:$/.test(parsed.protocol))
+    throw new UsageError('the URL must begin with redis://, rediss://, valkey:// or valkeys://');
   if (!/^\/?\d*$/.test(parsed.pathname)) throw new UsageError('the path of the URL must be the number of a database');
   if (isArgument && (parsed.password !== '' || parsed.searchParams.has('password'))) {
     throw new UsageError(
       '--url has a password, which every user of this machine can see; set HOLDFAST_PASSWORD or HOLDFAST_URL instead',
     );
   }
-  return url;
+  return url.replace(/^[a-z]+:/i, ['rediss:', 'valkeys:'].includes(parsed.protocol) ? 'rediss:' : 'redis:');
 }
 
 function addressesOf(text: string, option: string): Address[] {

@@ -6,6 +6,7 @@ import { LockClient } from './lock-client.js';
 import { countClient } from './open-clients.js';
 import { detached } from '../redis/connections/detached.js';
 import {
+  checkAddress,
   checkDatabase,
   fromIoredisOptions,
   fromUrl,
@@ -21,9 +22,9 @@ import { nameOf, prefixOf } from '../redis/connections/own-connection.js';
 export type { LockClient } from './lock-client.js';
 
 /**
- * Where Redis is: a URL (`redis://` or `rediss://`), or a connection of ioredis or iovalkey, or options of `new Redis()` of
- * ioredis, or a client of the package `redis` or the options of one. The client opens its own connections with the address, TLS options, credentials and
- * database of a passed connection. It never uses or closes the passed connection. A cluster or sentinel of the package
+ * Where Redis is: a URL (`redis://`, `rediss://`, `valkey://` or `valkeys://`), or a connection of ioredis or iovalkey, or
+ * options of `new Redis()` of ioredis, or a client of the package `redis` or the options of one. The client opens its own
+ * connections with the address, TLS options, credentials and database of a passed connection. It never uses or closes the passed connection. A cluster or sentinel of the package
  * `redis` does not publish its options, so pass those options instead.
  */
 export type Connection =
@@ -82,12 +83,12 @@ function connectionIn({ url, redis }: CreateClientOptions): UserConnection {
     const given = isOfIoredis(redis) ? redis : fromOptions(redis);
     if (given === undefined || !hasServers(given))
       throw new InvalidArgumentError('redis', A_CONNECTION, withoutCredentials(redis));
+    checkAddress(given);
     checkDatabase(given);
     return given;
   }
-  if (typeof url !== 'string' || !/^rediss?:\/\//.test(url)) {
-    throw new InvalidArgumentError('url', 'a string that begins with redis:// or rediss://', withoutCredentials(url));
-  }
+  if (typeof url !== 'string')
+    throw new InvalidArgumentError('url', 'a string that begins with redis:// or the like', withoutCredentials(url));
   return fromUrl(url);
 }
 

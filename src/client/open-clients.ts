@@ -1,4 +1,5 @@
 /* Warns of a program that creates clients again and again, such as one for each request, and does not close them. */
+import { warn } from '../warn.js';
 import { createHash } from 'node:crypto';
 
 /** So many open clients of equal options are a mistake. */
@@ -17,10 +18,10 @@ export function countClient(options: object): () => void {
   open.set(key, count);
   if (count >= MANY && !warned) {
     warned = true;
-    process.emitWarning(
+    warn(
+      'HOLDFAST_MANY_CLIENTS',
       `${count} clients with the same options are open in this process, and each has connections of its own. ` +
         'Create one client per process, keep it, and close() it at the end.',
-      { code: 'HOLDFAST_MANY_CLIENTS' },
     );
   }
   return () => {

@@ -2,6 +2,7 @@
  * Detects a process that waits for itself. If a call waits long behind a hold of its own process, the holder may be
  * waiting for that call. The hold can belong to any client of the process and to any kind of lock with that name.
  */
+import { warn } from '../warn.js';
 import type { LeaseClock, Timer, LeaseClockMs } from '../clock.js';
 import { supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
@@ -139,9 +140,9 @@ export function warnLongWait(
     supportsBoundPromises() === false
       ? 'In this runtime the code that awaited acquire() is outside of its hold: use withLock() or hold.run(). '
       : '';
-  process.emitWarning(
+  warn(
+    'HOLDFAST_LONG_WAIT',
     `waiting ${LONG_WAIT_MS / 1000} s for lock ${quoted(name)}${where}, held in this process${by}${since}. ${outside}` +
       'If the holder waits for this call, the wait never ends: see docs/ownership.md.',
-    { code: 'HOLDFAST_LONG_WAIT' },
   );
 }

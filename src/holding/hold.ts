@@ -1,7 +1,7 @@
 import { asyncDispose } from '../async-dispose.js';
 import type { HoldTrace, TracedGrant } from '../diagnostics/traces.js';
 import { boundRejection } from '../ownership/bound-promise.js';
-import { runInside } from '../ownership/flow.js';
+import { runBody } from '../ownership/flow.js';
 import { ClientClosedError, InvalidArgumentError, LockLostError } from '../errors.js';
 import { refuseUnknown } from '../options.js';
 import { showAs } from '../summary.js';
@@ -114,10 +114,11 @@ export abstract class Hold implements AsyncDisposable {
   /**
    * Runs `fn` inside this hold: a call of `fn` on the lock re-enters. Use it where `acquire()` was awaited elsewhere.
    *
-   * @returns the value of `fn`.
+   * @returns the value of `fn`. For a query of a query builder, which begins when its `then` is called, a promise: the query
+   *   begins inside the hold.
    */
   run<T>(fn: () => T): T {
-    return runInside(this, fn);
+    return runBody(this, fn);
   }
 
   /** Releases the hold at the end of an `await using` block. */

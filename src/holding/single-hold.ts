@@ -1,3 +1,4 @@
+import { warn } from '../warn.js';
 import type { TracedGrant } from '../diagnostics/traces.js';
 import { Hold } from './hold.js';
 import type { HoldRecord } from './hold-record.js';
@@ -14,10 +15,10 @@ import { quoted } from '../visible.js';
 const leaked = new FinalizationRegistry<HoldRecord>((record) => {
   if (record.state !== 'open') return;
   const since = record.site === undefined ? '' : ` taken at ${record.site.toString()}`;
-  process.emitWarning(
+  warn(
+    'HOLDFAST_HOLD_LEAKED',
     `the hold of lock ${quoted(record.protocol.name)}${since} was dropped without a release, so no code can release it. ` +
       'The client renews it until close(). Keep the Hold and call its release() in a finally block.',
-    { code: 'HOLDFAST_HOLD_LEAKED' },
   );
 });
 

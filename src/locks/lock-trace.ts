@@ -4,7 +4,7 @@ import { subjectOf, type TracedSubject } from '../diagnostics/reports.js';
 import { HoldTrace, traceAcquire } from '../diagnostics/traces.js';
 import type { Hold } from '../holding/hold.js';
 import { innermostHold, type HoldOwner } from '../holding/innermost-hold.js';
-import { runInside } from '../ownership/flow.js';
+import { runBody } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import type { LockProtocol } from '../protocols/lock-protocol.js';
 import type { LockCall, LockSettle } from './lock-call.js';
@@ -37,7 +37,7 @@ export function takeTraced(
 
 /** Traces a hold, and runs its section in the stores of the channel. */
 export function runTraced<H extends Hold, T>(lock: TracedLock, hold: H, fn: (hold: H) => T): T {
-  return holdTrace(lock, hold).run(() => runInside(hold, fn));
+  return holdTrace(lock, hold).run(() => runBody(hold, fn));
 }
 
 function holdTrace({ name, group, kind, mode, clientId }: TracedLock, hold: Hold): HoldTrace {

@@ -3,7 +3,7 @@ import { isTraced } from '../diagnostics/traces.js';
 import { runTraced, takeTraced, type TracedLock } from './lock-trace.js';
 import { boundDeferred, boundRejection, supportsBoundPromises } from '../ownership/bound-promise.js';
 import type { CallSite } from '../ownership/call-site.js';
-import { runInside } from '../ownership/flow.js';
+import { runBody } from '../ownership/flow.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { showAs } from '../summary.js';
@@ -302,7 +302,7 @@ export abstract class Lock<H extends Hold = Hold> {
     try {
       const returned = holdChannel.hasSubscribers
         ? runTraced(this.tracedAs(call.context), hold, fn)
-        : runInside(hold, fn);
+        : runBody(hold, fn);
       // An `await` of a plain value would cost a short section two promises and two turns of the microtask queue.
       result = isThenable(returned) ? await returned : returned;
     } catch (error) {

@@ -1,5 +1,5 @@
 import * as v8 from 'node:v8';
-import { currentHolds, enter, runOutside, type FlowHold } from './flow.js';
+import { begunThens, currentHolds, enter, runOutside, type FlowHold } from './flow.js';
 
 /*
  * A bound promise knows which code awaits it. The hold that the promise brings is entered in that code and nowhere
@@ -112,6 +112,8 @@ class BoundPromise<T> extends NativePromise<T> {
     this.#first = this.#others = undefined;
   }
 }
+
+begunThens.add(Reflect.get(BoundPromise.prototype, 'then'));
 
 // A class body cannot define this getter: `constructor` in it declares the constructor of the class.
 Reflect.defineProperty(BoundPromise.prototype, 'constructor', {

@@ -3,8 +3,8 @@ const FRAMES = 2;
 
 /** A place in the caller's code. The stack becomes text only when a message needs it, because formatting it is slow. */
 export class CallSite {
-  /** Set by `Error.captureStackTrace()`. */
-  declare private readonly stack?: string;
+  /** Set by `Error.captureStackTrace()`. An `Error.prepareStackTrace` of the application decides what it is. */
+  declare private readonly stack?: unknown;
 
   private constructor() {
     // `capture()` creates the call sites.
@@ -14,14 +14,32 @@ export class CallSite {
   static capture(above: (...args: never[]) => unknown): CallSite {
     const site = new CallSite();
     const limit = Error.stackTraceLimit;
-    Error.stackTraceLimit = FRAMES;
-    Error.captureStackTrace(site, above);
-    Error.stackTraceLimit = limit;
+    try {
+      Error.stackTraceLimit = FRAMES;
+      try {
+        Error.captureStackTrace(site, above);
+      } finally {
+        Error.stackTraceLimit = limit;
+      }
+    } catch {
+      // A frozen `Error`, for example. The place stays unknown: it only serves messages, and no call fails for it.
+    }
     return site;
   }
 
+  /** The stack as text, if the application does not make something else of it. */
+  get #text(): string {
+    try {
+      const { stack } = this;
+      if (Array.isArray(stack)) return ['', ...stack.map((frame) => `    at ${String(frame)}`)].join('\n');
+      return typeof stack === 'string' ? stack : '';
+    } catch {
+      return '';
+    }
+  }
+
   toString(): string {
-    const frames = (this.stack ?? '').split('\n').slice(1);
+    const frames = this.#text.split('\n').slice(1);
     const frame = frames.find((line) => !line.includes('(node:') && !line.includes('at node:')) ?? '';
     const named = /^\s*at (?:async )?(?:(.+?) \()?(.*?)\)?$/.exec(frame);
     if (named === null) return 'an unknown place';

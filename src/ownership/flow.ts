@@ -1,4 +1,6 @@
+import { warn } from '../warn.js';
 import * as asyncHooks from 'node:async_hooks';
+import { types } from 'node:util';
 
 /*
  * The holds that the running code is inside of. An AsyncLocalStorage carries the list with the flow. The list is
@@ -24,6 +26,8 @@ interface GlobalFlow {
 const FORMAT_VERSION = 1;
 const SHARED = Symbol.for('holdfast.flow');
 const NONE: Holds = Object.freeze([]);
+// The class of the engine, even if a library has replaced the global `Promise`.
+const NativePromise = (async () => {})().constructor as PromiseConstructor;
 
 // Some runtimes lack parts of node:async_hooks. A named import of a missing part would prevent the module from loading.
 const { AsyncLocalStorage, executionAsyncResource } = asyncHooks as Partial<typeof asyncHooks>;
@@ -60,6 +64,30 @@ export function innermostOf<H extends FlowHold>(
 /** Runs `fn` inside `hold` and inside the open holds around the caller. `hold` must be open. */
 export function runInside<H extends FlowHold, T>(hold: H, fn: (hold: H) => T): T {
   return storage === undefined ? fn(hold) : storage.run(openHoldsAnd(hold), fn, hold);
+}
+
+/**
+ * As {@link runInside}, for a body of the user. A query of a query builder begins its work when its `then` is called: that
+ * happens inside the hold, too. A promise has begun already, and is returned as it is.
+ */
+export function runBody<H extends FlowHold, T>(hold: H, body: (hold: H) => T): T {
+  return storage === undefined ? begin(body, hold) : storage.run(openHoldsAnd(hold), begin<H, T>, body, hold);
+}
+
+function begin<H, T>(body: (hold: H) => T, hold: H): T {
+  const returned = body(hold);
+  if (!isLazy(returned)) return returned;
+  return new Promise((resolve, reject) => void returned.then(resolve, reject)) as T;
+}
+
+/** The `then` of promises that do nothing when it is called, beside that of the engine. */
+export const begunThens = new Set<unknown>();
+
+function isLazy(value: unknown): value is PromiseLike<unknown> {
+  const then: unknown = (value as Partial<PromiseLike<unknown>> | null | undefined)?.then;
+  if (typeof then !== 'function') return false;
+  // A subclass of Promise may begin its work at its own `then`, as the queries of postgres.js do.
+  return !types.isPromise(value) || (then !== NativePromise.prototype.then && !begunThens.has(then));
 }
 
 /** Runs `fn` inside the holds of another flow: pass the list that `currentHolds()` returned in that flow. */
@@ -101,10 +129,10 @@ function globalStorage(): GlobalFlow['storage'] | undefined {
     const value: GlobalFlow = { version: FORMAT_VERSION, storage: own };
     Object.defineProperty(globalThis, SHARED, { value });
   } else {
-    process.emitWarning(
+    warn(
+      'HOLDFAST_VERSIONS',
       `another copy of holdfast in this process tracks holds in format ${shared.version}, and this copy uses format ` +
         `${FORMAT_VERSION}; neither copy sees the holds of the other, so install one version of holdfast`,
-      { code: 'HOLDFAST_VERSIONS' },
     );
   }
   return own;

@@ -5,13 +5,24 @@ import type { LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
 import { SingleHold } from '../holding/single-hold.js';
 import type { Tenure } from '../holding/tenure.js';
-import { LockAbortedError, LockLostError, LockTimeoutError, RedisUnavailableError } from '../errors.js';
+import {
+  LockAbortedError,
+  LockLostError,
+  LockTimeoutError,
+  NotReplicatedError,
+  RedisUnavailableError,
+} from '../errors.js';
 import { pauseAfter } from '../back-off.js';
 import { OUTAGE_PAUSES } from '../timing.js';
 import { JointLock, longestDeadline } from './joint-lock.js';
 import { isMisuse } from './member-errors.js';
 import { settleAs, type LockCall, type LockSettle } from '../locks/lock-call.js';
 import { checkMembers, contextOf, orderedMembers, wouldHaveToWait } from './members.js';
+
+/** Why a call with a time limit tries again: Redis did not reply, or too few replicas confirmed a member. */
+type Outage = RedisUnavailableError | NotReplicatedError;
+const isOutage = (error: unknown): error is Outage =>
+  error instanceof RedisUnavailableError || error instanceof NotReplicatedError;
 
 /**
  * Several locks as one: Redisson's `RedissonMultiLock`. The members may have different names, kinds and clients. A
@@ -57,7 +68,7 @@ export class MultiLock extends JointLock {
     const settleBy = now + waitTimeLeft(limit, now) + longestDeadline(this.members);
     // Without a wait time, limit the round that tries all members at once to one command deadline.
     const atOnceBy = settleBy === Infinity ? now + longestDeadline(this.members) : settleBy;
-    let unavailable: RedisUnavailableError | undefined;
+    let unavailable: Outage | undefined;
     // Only Redis says that a lock is busy, so a call that does not wait asks in any case.
     const isOneTry = limit.kind === 'one try';
     if (
@@ -73,7 +84,7 @@ export class MultiLock extends JointLock {
     for (let lateMs = 0, outages = 0; ;) {
       const hold = await this.#inOrder(call, limit, settleBy);
       if (hold instanceof MultiHold) return hold;
-      if (hold instanceof RedisUnavailableError) {
+      if (isOutage(hold)) {
         const leftMs = waitTimeLeft(limit, clock.now());
         if (limit.kind !== 'limited' || leftMs <= 0) throw hold;
         await pause(clock, Math.min(pauseAfter(OUTAGE_PAUSES, (outages += 1)), leftMs), call.signal);
@@ -91,11 +102,7 @@ export class MultiLock extends JointLock {
    * members are busy or a lease ended before the last grant arrived. Returns the error, and holds nothing, if Redis did not
    * reply to a call with a time limit: such a call waits through an outage.
    */
-  async #atOnce(
-    call: LockCall,
-    limit: WaitLimit,
-    settleBy: number,
-  ): Promise<MultiHold | RedisUnavailableError | undefined> {
+  async #atOnce(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | Outage | undefined> {
     const owner = this.owners();
     const results = await Promise.allSettled(
       this.members.map((member) => this.takeMember(member, { ...call, waitTime: 0, owner: owner(member) })),
@@ -107,7 +114,7 @@ export class MultiLock extends JointLock {
     if (all && waitTimeLeft(limit, this.members[0].runtime.clock.now()) <= 0) throw answeredTooLate();
     const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const failure = errors.find(isMisuse) ?? errors.find((error) => !(error instanceof LockTimeoutError));
-    if (limit.kind === 'limited' && failure instanceof RedisUnavailableError) return failure;
+    if (limit.kind === 'limited' && isOutage(failure)) return failure;
     if (failure !== undefined) throw this.#named(failure, call);
     return undefined;
   }
@@ -117,11 +124,7 @@ export class MultiLock extends JointLock {
    * lost while the call waited for another one, or the time, in ms, after which all leases had begun and one had
    * already ended. Returns the error if Redis did not reply.
    */
-  async #inOrder(
-    call: LockCall,
-    limit: WaitLimit,
-    settleBy: number,
-  ): Promise<MultiHold | RedisUnavailableError | number> {
+  async #inOrder(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | Outage | number> {
     const { clock } = this.members[0].runtime;
     const owner = this.owners();
     const taken: SingleHold[] = [];
@@ -160,7 +163,7 @@ export class MultiLock extends JointLock {
       const late = error instanceof LockLostError && error.reason === 'expired' ? lateMs() : 0;
       await releaseHolds(taken, settleBy);
       if (error instanceof LockLostError && wasTakenHere(taken, error)) return late;
-      if (error instanceof RedisUnavailableError) return error;
+      if (isOutage(error)) return error;
       throw this.#named(error, call);
     }
   }

@@ -1,3 +1,4 @@
+import { warn } from '../warn.js';
 import { holdChannel } from '../diagnostics/channels.js';
 import { HoldTrace } from '../diagnostics/traces.js';
 import type { Timer } from '../clock.js';
@@ -251,7 +252,7 @@ export abstract class PermitSource extends OwnerlessObject {
     const once = `${code} ${this.protocol.key}`;
     if (warned.has(once)) return;
     warned.add(once);
-    process.emitWarning(message, { code });
+    warn(code, message);
   }
 
   /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */

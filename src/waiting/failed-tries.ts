@@ -1,5 +1,5 @@
 import type { LeaseClock } from '../clock.js';
-import { LockTimeoutError, RedisUnavailableError, type LockError } from '../errors.js';
+import { LockTimeoutError, NotReplicatedError, RedisUnavailableError, type LockError } from '../errors.js';
 import { answeredTooLate } from '../holding/hold-record.js';
 import type { LocalLine } from './line.js';
 import type { RetrySchedule } from './retry-schedule.js';
@@ -47,11 +47,14 @@ export class FailedTries {
   #withError(waiter: Waiter, error: LockError, isProbe: boolean): void {
     // This was only a probe by a parked waiter: an outage must not fail a waiter that would have slept through it.
     if (isProbe) return;
-    if (!(error instanceof RedisUnavailableError)) {
+    // Replicas may confirm the next grant. A call without a time limit does not wait for that.
+    const isUnconfirmed = error instanceof NotReplicatedError && waiter.limit.kind === 'limited';
+    if (!(error instanceof RedisUnavailableError || isUnconfirmed)) {
       this.line.remove(waiter);
       return waiter.reject(error);
     }
     this.#pause(waiter);
+    if (isUnconfirmed) return;
     // Waiting calls without a time limit also fail after one command deadline in which Redis did not reply.
     for (const other of [...this.line]) {
       // Readers try at the same time. A pending try or hand-over settles its own call.

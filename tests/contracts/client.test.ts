@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { inspect } from 'node:util';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { LockContext } from '../../src/ownership/lock-context.js';
@@ -83,7 +83,13 @@ describe('createClient()', () => {
       [{ url: `redis://me:p#${secret}@host` }, 'url', /percent-encoded/],
       [{ url: `redis://me:50%${secret}@host` }, 'url', /percent-encoded/],
       [{ url, password: secret }, 'password', /^unknown option "password"; expected one of url, redis, /],
-      [{ url: `http://me:${secret}@host` }, 'url', /redis:\/\/.*@host/],
+      [{ url: `http://me:${secret}@host` }, 'url', /begins with redis:\/\/, .*valkeys:\/\//],
+      [{ redis: { url: `https://me:${secret}@host` } }, 'url', /begins with redis:\/\//],
+      [{ redis: { url: `me:${secret}@host:6379` } }, 'url', /begins with redis:\/\//],
+      [{ redis: { host: 'a', url: `unix://me:${secret}@host` } }, 'url', /begins with redis:\/\//],
+      [{ redis: { rootNodes: [{ url: `https://me:${secret}@host` }] } }, 'url', /begins with redis:\/\//],
+      [{ redis: new Redis(`valkey://me:${secret}@host`, { lazyConnect: true }) }, 'redis', /takes every other scheme/],
+      [{ redis: new Cluster([`https://me:${secret}@host`], { lazyConnect: true }) }, 'redis', /begins with redis:\/\//],
       [`redis://me:${secret}@host`, 'options', /an object with url or redis/],
       [{ url, replicas: { acks: -1 } }, 'replicas.acks', /an integer from 0 to 2147483647, not -1/],
       [{ url, handOff: { maxTime: 2 ** 40 } }, 'handOff.maxTime', /to 2147483647, not 1099511627776/],

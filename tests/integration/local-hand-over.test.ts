@@ -11,6 +11,7 @@ import {
   outcome,
   pause,
 } from '../support/clients/lock-clients.js';
+import { objectForceUnlock } from '../../src/redis/scripts/generated.js';
 import { startWorker } from '../support/processes/child.js';
 import { SharedCounter } from '../support/processes/shared-counter.js';
 import { admin, freshName } from '../support/redis.js';
@@ -298,6 +299,8 @@ describe('rule 7: forceUnlock() of this client', () => {
     ['of an owner', ({ client, name }, owner) => client.forceUnlock(name, { ifOwner: owner })],
   ])('%s ends the streak when it is called', async (_, force) => {
     const on = await bench();
+    // No reply gets through that would ask for the source.
+    await admin().script('LOAD', objectForceUnlock.source);
     const first = await inFlow(() => on.lock.acquire());
     const [next] = await inLine(on.client, [() => on.lock.acquire()]);
     await quiet(on);

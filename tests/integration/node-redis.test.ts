@@ -4,7 +4,14 @@ import { Redis as Valkey } from 'iovalkey';
 import * as nodeRedis from 'redis';
 import * as nodeRedis4 from 'redis-4';
 import { createClient, type CreateClientOptions, type LockClient } from '../../src/client/create-client.js';
-import { fromNodeRedis } from '../../src/redis/connections/node-redis.js';
+import { systemClock } from '../../src/clock.js';
+import {
+  fromNodeRedis,
+  sourceOfProvider,
+  type NodeRedisCredentials,
+  type NodeRedisCredentialsProvider,
+  type NodeRedisSource,
+} from '../../src/redis/connections/node-redis.js';
 import { startupNodesOf } from '../../src/redis/connections/own-connection.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 
@@ -91,6 +98,59 @@ describe('a client of the package redis or its options, or a connection of ioval
       redisOptions: { username: 'me', password: PASSWORD, tls: { servername: 'c' } },
       natMap: given.nodeAddressMap,
     });
+  });
+
+  test('a valkey:// address is a redis:// address, and valkeys:// one of TLS', () => {
+    const urls = ['valkey://a:1/2', 'valkeys://a:1/2'];
+    const [plain, tls] = urls.map((each) => (fromNodeRedis({ url: each }) as Redis).options);
+    expect(plain).toMatchObject({ host: 'a', port: 1, db: 2 });
+    expect(plain!.tls ?? undefined).toBeUndefined();
+    expect(tls).toMatchObject({ host: 'a', port: 1, db: 2, tls: {} });
+    const cluster = fromNodeRedis({ rootNodes: [{ url: 'valkey://b:3' }] }) as Cluster;
+    expect(startupNodesOf(cluster)).toMatchObject([{ host: 'b', port: 3 }]);
+  });
+
+  test.each<[string, (provider: NodeRedisCredentialsProvider) => NodeRedisSource]>([
+    [
+      'the defaults of a cluster',
+      (credentialsProvider) => ({ rootNodes: [{ url }], defaults: { credentialsProvider } }),
+    ],
+    ['a node of a cluster', (credentialsProvider) => ({ rootNodes: [{ url, credentialsProvider }], defaults: null! })],
+    [
+      'the nodes behind a sentinel',
+      (credentialsProvider) => ({
+        name: 'main',
+        sentinelRootNodes: [{ host: 'a', port: 1 }],
+        nodeClientOptions: { credentialsProvider },
+        sentinelClientOptions: null!,
+      }),
+    ],
+  ])('a provider of credentials of %s is asked', async (_, options) => {
+    let asked = 0;
+    const credentials = (): Promise<NodeRedisCredentials> => ((asked += 1), Promise.resolve({ password: 'x' }));
+    const connection = fromNodeRedis(options({ type: 'async-credentials-provider', credentials }))!;
+    await sourceOfProvider(
+      connection,
+      systemClock((fn) => fn),
+    )!.lend(
+      () => Promise.resolve(),
+      () => undefined,
+    );
+    expect(asked).toBe(1);
+  });
+
+  test('a provider that is null is none, and one of the sentinels themselves is refused', () => {
+    const none = fromNodeRedis({ url, credentialsProvider: null! })!;
+    expect(
+      sourceOfProvider(
+        none,
+        systemClock((fn) => fn),
+      ),
+    ).toBeUndefined();
+    const provider = { type: 'async-credentials-provider' as const, credentials: () => Promise.resolve({}) };
+    const sentinels = { name: 'main', sentinelRootNodes: [{ host: 'a', port: 1 }] };
+    const redis = { ...sentinels, sentinelClientOptions: { credentialsProvider: provider } };
+    expect(() => createClient({ redis })).toThrow(/sentinelClientOptions/);
   });
 
   test('options of a sentinel: the name, the sentinels, and the credentials of both', () => {

@@ -155,8 +155,15 @@ test('R35: a waiter gets an event, and acquires the lock when the replica is bac
   await pause(QUIET_MS);
   await replica.pause();
   await hold.release();
-  expect(await waiting).toBe('ERR_LOCK_NOT_REPLICATED');
+  // A call with time left tries again.
+  const undone = async (): Promise<boolean> => ((await master.commandStats()).get('wait') ?? 0) >= 2;
+  await until(undone, 'no replica has confirmed its first grant');
+  expect(await outcome(inFlow(() => client.getLock(freshName('late')).acquire({ waitTime: 1_000 })))).toBe(
+    'ERR_LOCK_NOT_REPLICATED',
+  );
   replica.resume();
+  expect(await waiting).toBe('ok');
+  await client.getLock(name).forceUnlock();
   await inStep();
   await until(async () => (await master.keys()).length === 0, 'it was released');
   await inFlow(() => client.getLock(name).withLock({ waitTime: 10_000 }, () => undefined));
@@ -416,3 +423,25 @@ test('a kept lock is not entered without a request after the connection that gra
   await client.ready();
   expect(await requests()).toBeGreaterThan(0);
 });
+
+test('the only replica behind Sentinel that hangs counts as none after 5 s, unless the user asks for it', async () => {
+  const setup = await SentinelSetup.start({ replicas: 1, sentinels: 1, downAfterMs: 60_000 });
+  const [server, copy] = setup.servers as [RedisServer, RedisServer];
+  const [client, strict] = [undefined, { acks: 1 }].map((replicas) =>
+    createClient({ redis: setup.connection(), ...(replicas && { replicas }) }),
+  ) as [LockClient, LockClient];
+  try {
+    await inStep(server);
+    await Promise.all([client.ready(), strict.ready()]);
+    await inFlow(() => client.getLock('warm').withLock(() => undefined));
+    await copy.pause();
+    const wanted = outcome(inFlow(() => strict.getLock('strict').acquire({ waitTime: 8_000 })));
+    expect(await outcome(inFlow(() => client.getLock('late').acquire({ waitTime: 20_000 })))).toBe('ok');
+    expect(await outcome(inFlow(() => client.getLock('next').acquire()))).toBe('ok');
+    expect(await wanted).toBe('ERR_LOCK_NOT_REPLICATED');
+  } finally {
+    copy.resume();
+    await Promise.all([client, strict].map((each) => each.close({ releaseHolds: true })));
+    await setup.stop();
+  }
+}, 60_000);

@@ -5,6 +5,7 @@
  */
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { Clock } from '../../clock.js';
+import { InvalidArgumentError } from '../../errors.js';
 import { sourceOf, type CredentialsSource } from './credentials.js';
 import { namedIn, type UserConnection } from './user-connection.js';
 
@@ -93,10 +94,13 @@ export function fromNodeRedis(given: unknown): Redis | Cluster | undefined {
 const providers = new WeakMap<UserConnection, NodeRedisCredentialsProvider>();
 
 function withProvider<C extends UserConnection>(connection: C, ...options: readonly NodeRedisOptions[]): C {
-  const provider = options.find(({ credentialsProvider }) => credentialsProvider !== undefined)?.credentialsProvider;
+  const provider = options.map(providerIn).find(isObject);
   if (provider !== undefined) providers.set(connection, provider);
   return connection;
 }
+
+const providerIn = ({ credentialsProvider }: NodeRedisOptions): NodeRedisCredentialsProvider | undefined =>
+  credentialsProvider ?? undefined;
 
 /** The source of the credentials of a connection that `fromNodeRedis` created, if the settings have a provider. */
 export function sourceOfProvider(connection: UserConnection, clock: Clock): CredentialsSource | undefined {
@@ -136,7 +140,8 @@ function single(options: NodeRedisOptions): Redis {
   return options.url !== undefined && /^[^/]*\/\/[^/]*@/.test(options.url) ? redis : withProvider(redis, options);
 }
 
-function cluster({ rootNodes, defaults = {}, nodeAddressMap, keyPrefix }: NodeRedisClusterOptions): Cluster {
+function cluster({ rootNodes, nodeAddressMap, keyPrefix, ...options }: NodeRedisClusterOptions): Cluster {
+  const defaults = options.defaults ?? {};
   const { host: _host, port: _port, path: _path, db: _db, ...redisOptions } = settingsOf(defaults);
   // As in the package `redis`: a node that names a setting takes it from there, and the others from the defaults.
   const nodes = rootNodes.map((node) => ({
@@ -144,15 +149,27 @@ function cluster({ rootNodes, defaults = {}, nodeAddressMap, keyPrefix }: NodeRe
     ...settingsOf({ ...defaults, ...node, socket: { ...defaults.socket, ...node.socket } }),
   }));
   const natMap = nodeAddressMap as NonNullable<ClusterOptions['natMap']> | undefined;
-  return new Cluster(nodes, {
+  const connection = new Cluster(nodes, {
     redisOptions,
     lazyConnect: true,
     ...defined({ natMap, keyPrefix: keyPrefix?.toString() }),
   });
+  return withProvider(connection, defaults, ...rootNodes);
 }
 
 function sentinel(options: NodeRedisSentinelOptions): Redis {
-  const { name, sentinelRootNodes, nodeClientOptions = {}, sentinelClientOptions = {}, keyPrefix } = options;
+  const { name, sentinelRootNodes, keyPrefix } = options;
+  const [nodeClientOptions, sentinelClientOptions] = [
+    options.nodeClientOptions ?? {},
+    options.sentinelClientOptions ?? {},
+  ];
+  if (providerIn(sentinelClientOptions) !== undefined) {
+    throw new InvalidArgumentError(
+      'redis',
+      'options whose sentinelClientOptions have a username and a password (they cannot have a credentialsProvider)',
+      '...',
+    );
+  }
   const { host: _host, port: _port, path: _path, ...node } = settingsOf(nodeClientOptions);
   const { username, password, tls } = settingsOf(sentinelClientOptions);
   const redis = new Redis({

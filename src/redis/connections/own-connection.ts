@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../clock.js';
 import { askBeforeConnect, readBeforeConnect, warnOnce, type CredentialsSource } from './credentials.js';
 import { detached } from './detached.js';
 import type { NodeAddress } from '../cluster-slots.js';
-import type { UserConnection } from './user-connection.js';
+import { withKnownScheme, type UserConnection } from './user-connection.js';
 import { pauseAfter } from '../../back-off.js';
 import { DISCONNECT_MS, RECONNECT_JITTER_MS, RECONNECT_PAUSES, REJECTED_MS } from '../../timing.js';
 
@@ -86,7 +86,8 @@ export function nodeOptions(node: ClusterNode): RedisOptions {
   if (typeof node === 'number') return { port: node };
   if (typeof node === 'object') return { ...(node as RedisOptions), port: node.port ?? 6379 };
   // Let ioredis parse the address. A lazy connection does not connect.
-  const { host, port, username, password, tls } = new Redis(node, { lazyConnect: true }).options;
+  const address = node.includes('://') ? withKnownScheme(node, 'redis') : node;
+  const { host, port, username, password, tls } = new Redis(address, { lazyConnect: true }).options;
   return Object.fromEntries(
     Object.entries({ host, port, username, password, tls }).filter(
       ([, value]) => value !== undefined && value !== null,

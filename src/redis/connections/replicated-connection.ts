@@ -13,7 +13,7 @@ import type { ReplicaOptions } from '../../options.js';
 import type { Attempt, CommandPort } from './attempt.js';
 import { CommandConnection, type ConnectionReports } from './command-connection.js';
 import { isWithheld, NotSentError, refusal, withoutArguments } from '../server-error.js';
-import { NO_REPLICAS_MS } from '../../timing.js';
+import { MAX_REPLICA_LAG_S, NO_REPLICAS_MS } from '../../timing.js';
 
 /** Scripts that one WAIT follows. Their grants are withheld until Redis replies to the WAIT. */
 interface Batch {
@@ -189,8 +189,8 @@ export class ReplicatedConnection implements CommandPort {
     try {
       const info = String(await this.#redis.call('info', 'replication'));
       const isMaster = info.includes('role:master');
-      // A replica that is still synchronizing cannot confirm anything. A demoted master no longer has its replicas.
-      this.#hasReplicas = isMaster ? /^slave\d+:.*\bstate=online\b/m.test(info) : undefined;
+      // A demoted master no longer has its replicas.
+      this.#hasReplicas = isMaster ? info.split('\n').some(canConfirm) : undefined;
       if (!isMaster) this.#connection.reconnect();
     } catch (error) {
       // If INFO is not available, assume no replicas: the user did not ask for any. After any other error, reconnect.
@@ -201,6 +201,16 @@ export class ReplicatedConnection implements CommandPort {
       this.#lookedAt = askedAt;
     }
   }
+}
+
+/**
+ * Whether a line of INFO is about a replica that can confirm a grant: not one that still synchronizes, and not one that has
+ * told the master nothing for long. A replica that hangs stays `online` until `repl-timeout`.
+ */
+function canConfirm(line: string): boolean {
+  if (!/^slave\d+:.*\bstate=online\b/.test(line)) return false;
+  const [, lagS = '0'] = /\blag=(\d+)/.exec(line) ?? [];
+  return Number(lagS) <= MAX_REPLICA_LAG_S;
 }
 
 /** Withholds a grant until the replicas have confirmed it. */

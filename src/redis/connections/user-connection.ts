@@ -18,6 +18,21 @@ export interface IovalkeyConnection {
   sendCommand(...args: never[]): unknown;
 }
 
+/** The schemes of an address. Valkey's are those of Redis under another name. */
+const SCHEMES = 'redis://, rediss://, valkey:// or valkeys://';
+
+/**
+ * The address with a scheme that ioredis knows: ioredis reads every other scheme as the name of a host.
+ *
+ * @throws {InvalidArgumentError} The address has another scheme.
+ */
+export function withKnownScheme(address: string, argument: 'url' | 'redis'): string {
+  // ioredis knows them in lower case only.
+  const [scheme, tls] = /^(?:redis|valkey)(s?):\/\//i.exec(address) ?? [];
+  if (scheme !== undefined) return `redis${tls === '' ? '' : 's'}://${address.slice(scheme.length)}`;
+  throw new InvalidArgumentError(argument, `an address that begins with ${SCHEMES}`, HIDDEN);
+}
+
 /** Stands for the address in errors, because any part of the address may be a piece of a password. */
 const HIDDEN = '...';
 
@@ -26,9 +41,11 @@ const HIDDEN = '...';
  * the address. ioredis would turn a database that is not a number into `SELECT NaN`, and the unhandled rejection of
  * that command would end the process.
  *
- * @throws {InvalidArgumentError} The address cannot be parsed, or its database, port or family is not a number.
+ * @throws {InvalidArgumentError} The address cannot be parsed, it has another scheme, or its database, port or family is not
+ *   a number.
  */
-export function fromUrl(url: string): Redis {
+export function fromUrl(address: string): Redis {
+  const url = withKnownScheme(address, 'url');
   const { pathname, searchParams, hash } = parsed(url);
   const inPath = pathname.replace(/^\//, '');
   // A `/`, `?` or `#` in the password that is not percent-encoded ends the host too early. The connection error would
@@ -79,7 +96,7 @@ export function fromIoredisOptions(given: unknown): Redis | undefined {
 /** What an address names, and nothing that it leaves to other options. */
 export function namedIn(url: string): Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'> {
   const { options } = fromUrl(url);
-  const address = new URL(url);
+  const address = new URL(withKnownScheme(url, 'url'));
   const parts = { host: address.hostname, port: address.port, db: address.pathname.slice(1) };
   const named = Object.entries(parts).filter(([part, text]) => text !== '' || address.searchParams.has(part));
   return {
@@ -124,6 +141,27 @@ export function hasServers(given: UserConnection): boolean {
   const { startupNodes, options } = given as unknown as { startupNodes: unknown; options: { sentinels?: unknown } };
   const list = given.isCluster ? startupNodes : (options.sentinels ?? undefined);
   return list === undefined || (Array.isArray(list) && list.length > 0 && list.every(Boolean));
+}
+
+/**
+ * @throws {InvalidArgumentError} The connection was made from an address with a scheme that ioredis does not know. Its host
+ *   is then that scheme, and its path has the rest of the address, with the password.
+ */
+export function checkAddress(given: UserConnection): void {
+  if (given.isCluster) {
+    for (const node of (given as unknown as { startupNodes: readonly unknown[] }).startupNodes)
+      if (typeof node === 'string' && node.includes('://')) withKnownScheme(node, 'redis');
+    return;
+  }
+  const { host, path } = given.options as RedisOptions;
+  const isScheme = path?.startsWith('//') === true && host !== 'localhost';
+  if (!isScheme && host?.includes('://') !== true && path?.includes('@') !== true) return;
+  throw new InvalidArgumentError(
+    'redis',
+    'a connection whose address begins with redis:// or rediss:// (ioredis takes every other scheme for a host; ' +
+      'createClient({ url }) knows valkey:// and valkeys:// as well)',
+    HIDDEN,
+  );
 }
 
 /**

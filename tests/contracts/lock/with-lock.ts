@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { LockContext } from '../../../src/ownership/lock-context.js';
 import { Hold } from '../../../src/holding/hold.js';
 import { LockLostError } from '../../../src/errors.js';
-import { inFlow, openProxy } from '../../support/clients/lock-clients.js';
+import { holdElsewhere, inFlow, openProxy } from '../../support/clients/lock-clients.js';
 import { admin } from '../../support/redis.js';
 import { until } from '../../support/time/until.js';
 import { describe, test } from '../contract-test.js';
@@ -26,6 +26,31 @@ export function withLockContract(kind: LockKind): void {
       expect(result).toBe('done');
       expect(during).toBe(true);
       expect(lock.currentHold()).toBeUndefined();
+      expect(await lock.isLocked()).toBe(false);
+    });
+
+    test('runs the work of a query, which begins at its `then`, inside the hold', async () => {
+      const { lock } = await open(kind);
+      const query = (): PromiseLike<unknown> => ({
+        then: (resolve, reject) =>
+          Promise.resolve()
+            .then(() => lock.currentHold())
+            .then(resolve, reject),
+      });
+      class Query extends Promise<unknown> {
+        override then<A, B>(...handlers: Parameters<Promise<unknown>['then']>): Promise<A | B> {
+          return query().then(...handlers) as Promise<A | B>;
+        }
+      }
+      for (const make of [query, () => new Query(() => undefined)]) {
+        expect(await inFlow(() => lock.withLock(make))).toBeInstanceOf(Hold);
+        const hold = await holdElsewhere(lock);
+        expect(lock.currentHold()).toBeUndefined();
+        expect(await hold.run(make)).toBe(hold);
+        await hold.release();
+      }
+      const failing = { then: (_: unknown, reject: (error: unknown) => void) => reject(BODY) };
+      expect(await errorOf(lock.withLock(() => failing as PromiseLike<never>))).toBe(BODY);
       expect(await lock.isLocked()).toBe(false);
     });
 

@@ -73,6 +73,7 @@ const LEAVES = new Set(
     'back-off',
     'timing',
     'visible',
+    'warn',
   ].map((name) => `src/${name}.ts`),
 );
 

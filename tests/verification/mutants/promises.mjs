@@ -183,7 +183,7 @@ export const PROMISES = [
   without(
     'a multi-lock whose calls with a wait time wait through an outage',
     'src/several/multi-lock.ts',
-    "if (limit.kind === 'limited' && failure instanceof RedisUnavailableError) return failure;",
+    "if (limit.kind === 'limited' && isOutage(failure)) return failure;",
     '',
     'tests/integration/multi-lock',
   ),
