@@ -22,7 +22,7 @@ local declared = permits
 -- include: lib/permit-count.lua (defines over)
 -- Publish first: if Redis refuses the message, nothing has changed.
 if made and count > 0 then redis.call(publish, channel, count) end
-local answer, change = made and 1 or 0, 0
+local answer, change = made and 1 or 0, made and 0 or nil
 -- include: lib/permit-change.lua
 if not made then return 0 end
 return 1

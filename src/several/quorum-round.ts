@@ -155,7 +155,7 @@ export class QuorumRound {
     for (const vote of this.#votes) {
       if (vote === this.#gate || vote.outcome !== 'pending') continue;
       if (!requests.has(vote.member)) this.#tryFirst(vote, waitTime);
-      else if (isUnresponsive(vote.member)) this.#stillUnanswered(vote);
+      else if (this.#isAway(vote.member)) this.#stillUnanswered(vote);
       else void requests.whenIdle(vote.member).then(() => this.#sendLater(vote, waitTime));
     }
     this.#look();
@@ -294,9 +294,12 @@ export class QuorumRound {
    * for an unavailable server while each keeps the other one out.
    */
   #awaitsUnresponsive(): boolean {
-    // A server that did not reply in its usual time may only be slow.
-    const isAway = this.#terms.isLast() ? isDown : isUnresponsive;
-    return this.#votes.every(({ outcome, member }) => outcome !== 'pending' || isAway(member));
+    return this.#votes.every(({ outcome, member }) => outcome !== 'pending' || this.#isAway(member));
+  }
+
+  /** Whether the round does not wait for the server. A server that did not reply in its usual time may only be slow. */
+  #isAway(member: Member): boolean {
+    return this.#terms.isLast() ? isDown(member) : isUnresponsive(member);
   }
 
   #decide(): void {

@@ -84,7 +84,7 @@ export class RedLock extends JointLock {
     for (const member of this.members) if (mightHaveToWait(member, call.context)) wanted += 1;
     if (limit.kind !== 'one try' && wanted > this.members.length - this.quorum) {
       const gate = this.members.find((member) => !isUnresponsive(member)) ?? this.#first;
-      this.#settle(this.#waitAtServers(call, requests, limit, gate, undefined), call, requests, settle);
+      this.#settle(this.#waitAtServers(call, requests, limit, gate), call, requests, settle);
       return;
     }
     // Most calls end with this round, so it uses callbacks: promises would add latency to each of these calls.
@@ -118,36 +118,54 @@ export class RedLock extends JointLock {
     const votes = await this.#giveUp(round, call);
     if (!this.isServed(call.context)) throw new ClientClosedError();
     const unavailable = this.#unavailable(votes);
-    if (waitTimeLeft(limit, clock.now()) <= 0) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
+    if (waitTimeLeft(limit, clock.now()) <= 0) return this.#timeIsUp(call, requests, limit, votes);
     if (unavailable !== undefined && limit.kind === 'unlimited') throw unavailable;
-    return this.#waitAtServers(call, requests, limit, this.#gateAmong(votes), unavailable, this.#mightBeFree(votes));
+    return this.#waitAtServers(call, requests, limit, this.#gateAmong(votes), votes);
+  }
+
+  /**
+   * The time of the call has passed. If a server whose reply no round has waited for might complete a majority, asks all
+   * of them once more. Otherwise fails as the newest round of all servers says.
+   */
+  async #timeIsUp(
+    call: LockCall,
+    requests: PendingRequests,
+    limit: WaitLimit,
+    newest: readonly ServerVote[],
+  ): Promise<MultiHold> {
+    let votes = newest;
+    if (limit.kind !== 'one try' && this.#mightBeFree(votes)) {
+      const last = await this.#askAll(call, requests, limit);
+      if ('hold' in last) return last.hold;
+      votes = last.votes;
+      if (!this.isServed(call.context)) throw new ClientClosedError();
+    }
+    const unavailable = votes.length === 0 ? undefined : this.#unavailable(votes);
+    throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
   }
 
   /** Whether the servers that were not waited for, and those that are not busy, could make a majority. */
   #mightBeFree(votes: readonly ServerVote[]): boolean {
     const acquired = votes.filter(({ outcome }) => outcome === 'acquired').length;
     const silent = votes.filter(
-      ({ outcome, error, member }) =>
-        outcome === 'pending' || (outcome === 'failed' && error === undefined && !isDown(member)),
+      ({ sent, outcome, error, member }) =>
+        (sent && outcome === 'pending') || (outcome === 'failed' && error === undefined && !isDown(member)),
     );
     return acquired < this.quorum && acquired + silent.length >= this.quorum;
   }
 
-  /** Waits at one server after the other. `failed` is the error of the previous round, if it had one. */
+  /** Waits at one server after the other. `newest`: the votes of the newest round of all servers; none before the first. */
   async #waitAtServers(
     call: LockCall,
     requests: PendingRequests,
     limit: WaitLimit,
     first: Member,
-    failed: Error | undefined,
-    isUndecided = false,
+    newest: readonly ServerVote[] = [],
   ): Promise<MultiHold> {
     const { clock } = this.#first.runtime;
-    const { waitTime, signal } = call;
+    const { signal } = call;
     let gate = first;
-    let unavailable = failed;
-    /** Whether a server that has not replied in the last round might have completed a majority. */
-    let mightBeFree = isUndecided;
+    let votes = newest;
     let outages = 0;
     let longAt = clock.now() + LONG_WAIT_MS;
     for (;;) {
@@ -155,21 +173,21 @@ export class RedLock extends JointLock {
       if (clock.now() >= longAt) longAt = clock.now() + waitedLong(gate, call.site);
       const through = await this.#throughGate(gate, call, requests, limit);
       // The gate stayed busy, so the newest result of the other servers is that of the previous round.
-      if (through === undefined && waitTimeLeft(limit, clock.now()) <= 0 && !mightBeFree)
-        throw unavailable ?? new LockTimeoutError(this.name, waitTime);
+      if (through === undefined && waitTimeLeft(limit, clock.now()) <= 0)
+        return this.#timeIsUp(call, requests, limit, votes);
       const round = through ?? (await this.#askAll(call, requests, limit));
       if ('hold' in round) return round.hold;
       this.#throwIfAborted(signal);
       if (!this.isServed(call.context)) throw new ClientClosedError();
-      unavailable = this.#unavailable(round.votes);
+      ({ votes } = round);
+      const unavailable = this.#unavailable(votes);
       if (unavailable !== undefined && limit.kind === 'unlimited') throw unavailable;
-      gate = this.#gateAmong(round.votes);
-      mightBeFree = this.#mightBeFree(round.votes);
+      gate = this.#gateAmong(votes);
       const { least, most } = SPLIT_PAUSE_MS;
       outages = unavailable === undefined ? 0 : outages + 1;
       const pauseMs = outages === 0 ? least + Math.random() * (most - least) : pauseAfter(OUTAGE_PAUSES, outages);
       const leftMs = waitTimeLeft(limit, clock.now());
-      if (leftMs <= 0) throw unavailable ?? new LockTimeoutError(this.name, waitTime);
+      if (leftMs <= 0) return this.#timeIsUp(call, requests, limit, votes);
       await pause(clock, Math.min(pauseMs, leftMs), signal);
       this.#throwIfAborted(signal);
     }

@@ -104,21 +104,6 @@ describe('the option of the client', () => {
   });
 });
 
-describe('arguments', () => {
-  test.each<[string, AcquireOptions]>([
-    ['maxHoldTime', { maxHoldTime: 99 }],
-    ['maxHoldTime', { maxHoldTime: 1_000.5 }],
-    ['maxHoldTime', { maxHoldTime: 1_000, leaseTime: 1_000 }],
-    ['maxHoldTime', { maxHoldTime: 1_000, leaseTime: 1_000, renew: false }],
-  ])('%s of %p is refused before any command', async (argument, options) => {
-    const client = await openClient();
-    const lock = client.getLock(freshName());
-    const calls = [lock.acquire(options), lock.tryAcquire(options), lock.withLock(options, () => undefined)];
-    for (const call of [...calls, lock.lock(options), lock.tryLock(options)])
-      await expect(call).rejects.toMatchObject({ code: 'ERR_LOCK_INVALID_ARGUMENT', argument });
-  });
-});
-
 describe('nested holds', () => {
   test('a tenure lives as long as its longest hold', async () => {
     const client = await openClient({ lockWatchdogTimeout: LEASE_MS });

@@ -158,6 +158,14 @@ describe('a RedLock of three with one busy server and a slow one', () => {
     },
   );
 
+  test('is granted to a call whose time passes before the reply to its first request', async () => {
+    const { locks, free } = await oneSlow(300, ['red:slower']);
+    await servers[2]!.command('SCRIPT', 'LOAD', scripts.acquire.script!.source);
+    await servers[2]!.command('SCRIPT', 'LOAD', scripts.release.script!.source);
+    await inFlow(() => locks[0]!.withLock({ waitTime: 150 }, () => undefined));
+    await free();
+  });
+
   test('is granted to a try also while another call has found that server slow', async () => {
     const first = 'red:slow:1';
     const { locks, free } = await oneSlow(600, [first, 'red:slow:2']);

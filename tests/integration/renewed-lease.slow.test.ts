@@ -83,6 +83,10 @@ describe('arguments', () => {
     ['renew', { renew: 1 as unknown as boolean, leaseTime: 1_000 }],
     ['renew', { renew: false }],
     ['leaseTime', { renew: true, leaseTime: 99 }],
+    ['maxHoldTime', { maxHoldTime: 99 }],
+    ['maxHoldTime', { maxHoldTime: 1_000.5 }],
+    ['maxHoldTime', { maxHoldTime: 1_000, leaseTime: 1_000 }],
+    ['maxHoldTime', { maxHoldTime: 1_000, leaseTime: 1_000, renew: false }],
   ])('%s of %p is refused before any command', async (argument, options) => {
     const client = await openClient();
     const lock = client.getLock(freshName());

@@ -700,6 +700,13 @@ describeScript(add, {
       expect(await free(bench)).toBe('-1');
       expect(await bench.published()).toEqual(message(bench, '3'));
     },
+    'no permits create a semaphore without permits, and a string that is no number is refused': async (bench) => {
+      expect(await adding(bench, 0, 1)).toBe(1);
+      expect(await free(bench)).toBe('0');
+      await admin().set(bench.name, 'hello');
+      await expect(adding(bench, 0, 2)).rejects.toThrow('not an integer');
+      expect(await free(bench)).toBe('hello');
+    },
     'a missing semaphore has its declared number before': async (bench) => {
       expect(await adding(bench, -2, 1, 5)).toBe(1);
       expect(await free(bench)).toBe('3');
@@ -778,6 +785,22 @@ describe('a semaphore whose count Redis has lost', () => {
     await call(-1);
     expect(await free(bench)).toBe(unknown);
   });
+});
+
+test('a semaphore whose taken permits Redis has lost keeps its count, and their releases find nothing', async () => {
+  const bench = await openBench(count.script!.source);
+  await admin().set(bench.name, '3');
+  for (const declared of [-1, 5]) {
+    expect(await giving(bench, 'a', declared)).toBe(0);
+    expect(await exchangingFor(bench, 20_000, -1, [['d', 'a']], declared)).toEqual([0]);
+    expect(await counting(bench, declared)).toEqual([1, 3, 0]);
+    expect(await asking(bench, 'a', declared)).toBe(-2);
+    expect(await updating(bench, 'a', 60_000, 0, declared)).toBe(0);
+  }
+  // Only the user knows the total number.
+  expect(await setting(bench, 5, 1)).toBe(1);
+  expect(await free(bench)).toBe('5');
+  await bench.close();
 });
 
 test('a semaphore that is not there is created by no read and no release', async () => {

@@ -360,7 +360,7 @@ export const permitExpirableSemaphoreAdd: Script<
 > = {
   name: 'permit-expirable-semaphore/add',
   source: permitExpirableSemaphoreAddSource,
-  sha: '0ca2fd156b65da35876d7f0707cfcef7b55e5746',
+  sha: 'aed33387ae0b370178fa68bb5d293a640edbb4f3',
   notAfter: 'last',
   writtenAt: [
     [28, 35],
@@ -467,7 +467,7 @@ export const permitExpirableSemaphoreSet: Script<
 > = {
   name: 'permit-expirable-semaphore/set',
   source: permitExpirableSemaphoreSetSource,
-  sha: '7b88f6bc1eb2fbb37d602430ed650d904c537170',
+  sha: '781e76e1cfe88f834e8d941aca506eeffe9f1a52',
   notAfter: 'last',
   writtenAt: [
     [29, 36],
@@ -481,7 +481,7 @@ export const permitExpirableSemaphoreTrySet: Script<
 > = {
   name: 'permit-expirable-semaphore/try-set',
   source: permitExpirableSemaphoreTrySetSource,
-  sha: 'eedce9a97a9c417f40afe8ede6b803f15f920fe5',
+  sha: '34f06075f2dd64437342ab805d5b6c5a2e40121f',
   notAfter: 'last',
   writtenAt: [
     [28, 35],
