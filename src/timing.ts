@@ -98,6 +98,11 @@ export const MAX_REPLICA_LAG_S = 5;
 
 /* ---- Several servers ---- */
 
+/**
+ * A multi-lock that holds a member of one name waits this long for the next one, if another process may take them in
+ * another order. The random part lets one of two such calls begin again before the other.
+ */
+export const OTHER_ORDER_MS = { least: 1_000, most: 2_000 };
 /** A RedLock waits at each other server after the first one: releases of the previous hold may be pending there. */
 export const OTHER_SERVERS_MS = 100;
 /** Longest wait at one server: a minority may hold that server for long while a majority becomes free. */
@@ -171,5 +176,7 @@ export const CONNECTIONS_MS = 2_000;
 export const CLOCK_DIFFERENCE_MS = 1_000;
 /** Lease of a probe. A probe that Redis refuses half-way leaves a key that ends by itself. */
 export const PROBE_LEASE_MS = 2_000;
-/** A probe waits for a busy lock: long enough to subscribe. */
+/** A probe waits for permits that nobody else has. */
 export const PROBE_WAIT_MS = 100;
+/** Between two looks whether the server has confirmed the subscription of that probe. */
+export const PROBE_LOOK_MS = 10;

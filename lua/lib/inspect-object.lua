@@ -22,8 +22,14 @@ local function inspect(object, queue, token, taken, most)
       content = redis.call('HGETALL', object)
     elseif isLock then
       local read = { 'mode', redis.call('HGET', object, 'mode') }
-      local some = size > most and redis.call('HSCAN', object, '0', 'COUNT', most)[2] or redis.call('HGETALL', object)
-      for i = 1, math.min(#some, 2 * most) do read[i + 2] = some[i] end
+      local owners = read[2] and size - 1 or size
+      local some = owners > most and redis.call('HSCAN', object, '0', 'COUNT', most)[2] or redis.call('HGETALL', object)
+      for i = 1, #some, 2 do
+        if some[i] ~= 'mode' and #read < 2 + 2 * most then
+          read[#read + 1] = some[i]
+          read[#read + 1] = some[i + 1]
+        end
+      end
       for i = 1, #read, 2 do
         -- No field of a lock is longer. The field `mode` may be missing.
         if read[i + 1] and #read[i] + #read[i + 1] <= 1000 then

@@ -5,10 +5,12 @@ import type { DoctorOptions, Finding } from '../inspection/doctor/finding.js';
 import { Servers } from '../inspection/servers.js';
 import { refuseUnknown } from '../options.js';
 import { tokenKey } from '../redis/keys.js';
+import { PlainLockProtocol } from '../protocols/plain-lock-protocol.js';
 import { expireIn } from '../redis/scripts/object.js';
+import { exists } from '../redis/scripts/reads.js';
 import { PROBE_LEASE_MS } from '../timing.js';
 import type { LockClient } from './lock-client.js';
-import { probesOf } from './probes.js';
+import { probesOf, type ProbeMeans } from './probes.js';
 import { wiringOf } from './wiring-of.js';
 
 /**
@@ -33,7 +35,26 @@ export async function doctor(client: LockClient, options: DoctorOptions = {}): P
   const examined = { servers: new Servers(executor, topology), clock: clock.clock, executor, topology };
   const findings = await examineServers(examined);
   if (options.probes === false) return findings;
-  const expire = (name: string): Promise<unknown> =>
-    executor.ask(expireIn, [tokenKey(wiring.port.keyPrefix + name)], [String(PROBE_LEASE_MS)]);
-  return [...findings, ...(await probe(probesOf(client, randomUUID(), expire)))];
+  const { port } = wiring;
+  const means: ProbeMeans = {
+    expire: (name) => executor.ask(expireIn, [tokenKey(port.keyPrefix + name)], [String(PROBE_LEASE_MS)]),
+    lockElsewhere: async (name, leaseMs) => {
+      const protocol = new PlainLockProtocol(port, name);
+      const owner = `${randomUUID()}:1`;
+      const { error } = await protocol.acquire(owner, leaseMs, false).done;
+      if (error !== undefined) throw error;
+      return {
+        isHeard: () => topology.subscriber.isConfirmed(protocol.channel),
+        release: async () => {
+          // The call that waits tries once more when its subscription is confirmed. This read follows that try.
+          await executor.ask(exists, [protocol.key], []);
+          const released = await protocol.release([owner]).done;
+          if (released.error !== undefined) throw released.error;
+        },
+      };
+    },
+    clock,
+    limitMs: executor.commandTimeout,
+  };
+  return [...findings, ...(await probe(probesOf(client, randomUUID(), means)))];
 }

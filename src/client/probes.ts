@@ -5,7 +5,11 @@ import { runOutside as outside } from '../ownership/flow.js';
 import type { PermitExpirableSemaphore } from '../synchronizers/expirable-semaphore.js';
 import type { CountDownLatch } from '../synchronizers/latch.js';
 import type { Semaphore } from '../synchronizers/semaphore.js';
-import { PROBE_LEASE_MS, PROBE_WAIT_MS } from '../timing.js';
+import { NoMessageError } from '../inspection/doctor/doctor.js';
+import { LockAbortedError } from '../errors.js';
+import { within, type LeaseClock } from '../clock.js';
+import { PROBE_LEASE_MS, PROBE_LOOK_MS, PROBE_WAIT_MS } from '../timing.js';
+import { pause } from '../waiting/limits/wait-limit.js';
 
 interface Probed {
   getLock(name: string): Lock;
@@ -22,22 +26,54 @@ interface Probed {
 /** Sets an expiry on the token counter of a fenced lock. */
 type Expire = (name: string) => Promise<unknown>;
 
+/** What the probes need beside the public calls. */
+export interface ProbeMeans {
+  readonly expire: Expire;
+  /**
+   * Locks the name for an owner that the lines of the client do not know: only a message tells them of its release.
+   * `isHeard`: whether the server has confirmed the subscription to that message.
+   */
+  lockElsewhere(name: string, leaseMs: number): Promise<{ isHeard(): boolean; release(): Promise<unknown> }>;
+  readonly clock: LeaseClock;
+  /** How long, in ms, a probe waits for the confirmation of a subscription, and then for a message. */
+  readonly limitMs: number;
+}
+
 /** Each kind by the call that makes it, with a function that uses it on a name. */
-const USES: Readonly<Record<string, (client: Probed, name: string, expire: Expire) => Promise<unknown>>> = {
+const USES: Readonly<Record<string, (client: Probed, name: string, means: ProbeMeans) => Promise<unknown>>> = {
   getLock: (client, name) => use(client.getLock(name)),
-  'a waiter': async (client, name) => {
+  'a waiter': async (client, name, { lockElsewhere, clock, limitMs }) => {
+    // The lease outlasts the wait for the subscription, two requests, and the wait for the message.
+    const elsewhere = await lockElsewhere(name, 5 * limitMs);
+    const limit = new AbortController();
+    let [isOver, isHeard] = [false, false];
     // In an async function of its own: the code here must not be inside the hold.
-    const held = await outside(async () => ({
-      hold: await client.getLock(name).acquire({ leaseTime: PROBE_LEASE_MS }),
-    }));
+    const taken = outside(async () => {
+      const hold = await client.getLock(name).acquire({ signal: limit.signal, leaseTime: PROBE_LEASE_MS });
+      await hold.release();
+    }).finally(() => (isOver = true));
+    // The cause of a failure is what the call rejects with.
+    taken.catch(() => undefined);
     try {
-      await client.getLock(name).tryAcquire({ waitTime: PROBE_WAIT_MS, leaseTime: PROBE_LEASE_MS });
+      const until = clock.now() + limitMs;
+      while (!isOver && !(isHeard = elsewhere.isHeard()) && clock.now() < until) await pause(clock, PROBE_LOOK_MS);
     } finally {
-      await held.hold.release();
+      await elsewhere.release();
     }
+    await within(
+      clock.clock,
+      limitMs,
+      taken.catch(() => undefined),
+    );
+    limit.abort();
+    await taken.catch((error: unknown) => {
+      throw error instanceof LockAbortedError ? new NoMessageError(isHeard) : error;
+    });
+    // A call without a subscription polls, and may have got the lock by that.
+    if (!isHeard) throw new NoMessageError(false);
   },
   getFairLock: (client, name) => use(client.getFairLock(name)),
-  getFencedLock: async (client, name, expire) => {
+  getFencedLock: async (client, name, { expire }) => {
     try {
       await use(client.getFencedLock(name));
     } finally {
@@ -71,9 +107,9 @@ const USES: Readonly<Record<string, (client: Probed, name: string, expire: Expir
 };
 
 /** The probes of a client, on names that no other client uses. */
-export function probesOf(client: Probed, id: string, expire: Expire): (readonly [string, () => Promise<unknown>])[] {
+export function probesOf(client: Probed, id: string, means: ProbeMeans): (readonly [string, () => Promise<unknown>])[] {
   return Object.entries(USES).map(([kind, run], at) => {
-    return [kind, () => outside(() => run(client, `holdfast:doctor:${id}:${at}`, expire))] as const;
+    return [kind, () => outside(() => run(client, `holdfast:doctor:${id}:${at}`, means))] as const;
   });
 }
 

@@ -19,9 +19,10 @@ import type { ProtocolPort } from '../protocols/protocol-port.js';
 import { readWriteRenewal } from '../protocols/read-write-lock-protocol.js';
 import type { ChannelSource } from '../redis/connections/channel-source.js';
 import { connectionNameOf } from '../redis/connections/connection-name.js';
-import { serverOf } from '../redis/connections/own-connection.js';
+import { databaseOf, serverOf } from '../redis/connections/own-connection.js';
 import type { UserConnection } from '../redis/connections/user-connection.js';
 import { ScriptExecutor } from '../redis/requests/script-executor.js';
+import { ServerIdentity } from '../redis/requests/server-identity.js';
 import * as reads from '../redis/scripts/reads.js';
 import { openTopology } from '../redis/topologies/open-topology.js';
 import type { Topology } from '../redis/topologies/topology.js';
@@ -37,8 +38,7 @@ import { WaitLines } from '../waiting/wait-lines.js';
 export interface ClientParts {
   /** Redisson's client id: a random UUID. */
   readonly clientId: string;
-  /** The server or cluster, as the configuration names it. */
-  readonly server: string;
+  readonly server: ServerIdentity;
   readonly options: ResolvedOptions;
   readonly clock: Clock;
   readonly reports: Reports;
@@ -193,6 +193,7 @@ export function wire(clientId: string, given: UserConnection, options: ResolvedO
   };
   const { subscriber } = topology;
   const fieldsOf = (key: string): Promise<readonly string[]> => executor.ask(reads.hkeys, [key], []);
-  const parts = { clientId, server: serverOf(given), options, clock, reports, executor, subscriber, fieldsOf };
+  const server = new ServerIdentity(serverOf(given), executor, databaseOf(given));
+  const parts = { clientId, server, options, clock, reports, executor, subscriber, fieldsOf };
   return { ...mechanismsOf(parts), topology, executor, port };
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { afterChange } from '../after-change.js';
 import type { LeaseClockMs } from '../clock.js';
 import { RedisUnavailableError, type ClientClosedError, type LockLostError } from '../errors.js';
@@ -45,7 +46,11 @@ export class LossSignal {
   #controller: AbortController | undefined;
 
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      // One hold may have many requests. Node.js would warn of a leak from the eleventh listener on.
+      setMaxListeners(0, this.#controller.signal);
+    }
     if (this.loss !== undefined) this.#controller.abort(this.loss);
     return this.#controller.signal;
   }

@@ -83,6 +83,9 @@ function partsOf(pattern: string): Part[] {
   return parts;
 }
 
+/** A byte as Redis compares it in a range on x86: there, bytes above 127 come before all others. */
+const signed = (byte: string): number => (byte.charCodeAt(0) << 24) >> 24;
+
 /** The class that begins with the `[` at `start`. Without a `]`, it ends with the pattern. */
 function classAt(pattern: string, start: number): { end: number; includes: (byte: string) => boolean } {
   const inverted = pattern[start + 1] === '^';
@@ -95,8 +98,14 @@ function classAt(pattern: string, start: number): { end: number; includes: (byte
     const isRange = !isEscaped && pattern[at + 1] === '-' && at + 2 < pattern.length;
     if (isRange) at += 2;
     const other = pattern.charAt(at);
-    ranges.push(one < other ? [one, other] : [other, one]);
+    ranges.push([one, other]);
   }
-  const has = (byte: string): boolean => ranges.some(([from, to]) => from <= byte && byte <= to);
+  const has = (given: string): boolean => {
+    const byte = signed(given);
+    return ranges.some(([one, other]) => {
+      const [from, to] = [signed(one), signed(other)];
+      return Math.min(from, to) <= byte && byte <= Math.max(from, to);
+    });
+  };
   return { end: at, includes: (byte) => has(byte) !== inverted };
 }

@@ -15,6 +15,7 @@ import { ClientClosedError, InvalidArgumentError, RefusedError } from '../errors
 import type { ReleaseMode } from '../options.js';
 import { quoted } from '../visible.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
+import type { ServerIdentity } from '../redis/requests/server-identity.js';
 import { timeLeftNumber, type TimeLeft } from '../lease-time.js';
 import * as reads from '../redis/scripts/reads.js';
 import type { LockCall, LockSettle, Method } from './lock-call.js';
@@ -41,8 +42,7 @@ export interface LockServices extends AcquireServices {
   };
   readonly longWaits: LongWaits;
   readonly localHandOvers: LocalHandOvers;
-  /** The server or cluster, as far as the configuration names it. */
-  readonly server: string;
+  readonly server: ServerIdentity;
   /** Returns the line that called `above`, if the client keeps call sites. */
   callSite(above: Method): CallSite | undefined;
 }

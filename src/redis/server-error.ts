@@ -127,9 +127,18 @@ export const isPasswordUnneeded = (error: Error): boolean =>
 /** Redis replies but rejects the client: wrong credentials, protected mode, or a database that does not exist. */
 export const isLockedOut = (error: Error): boolean => failureKind(error) === 'refused';
 
-/** Removes the command that ioredis attaches to the error of Redis: the arguments of AUTH are the password. */
+/**
+ * Removes the command that ioredis attaches to the error of Redis: the arguments of AUTH are the password. Gives the
+ * error of a name with several addresses a message: Node.js leaves it empty.
+ */
 export function withoutArguments<E>(error: E): E {
-  if (typeof error === 'object' && error !== null && 'command' in error) delete error.command;
+  if (typeof error !== 'object' || error === null) return error;
+  if ('command' in error) delete error.command;
+  const { message, errors } = error as Partial<AggregateError>;
+  if (message === '' && Array.isArray(errors)) {
+    const messages = errors.map((part: unknown) => (part as Partial<Error> | undefined)?.message ?? String(part));
+    Object.assign(error, { message: [...new Set(messages)].join('; ') });
+  }
   return error;
 }
 

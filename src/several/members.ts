@@ -17,20 +17,25 @@ const kindOf = ({ protocol }: Member): string =>
 export const identityOf = (member: Member): string =>
   `${member.runtime.clientId} ${member.protocol.key} ${kindOf(member)}`;
 
-/**
- * Sort key of a member: its key, and then its server. The kind is left out, because another process may use another
- * kind of lock with the same name.
- */
-const orderOf = ({ protocol, runtime }: Member): string => JSON.stringify([protocol.key, runtime.server]);
+type ServerOf = (member: Member) => string;
+const byConfiguration: ServerOf = ({ runtime: { server } }) => server.name;
+/** By what every process reads from the server, if it is known. */
+export const byIdentity: ServerOf = ({ runtime: { server } }) => server.known ?? server.name;
 
 /**
- * Sorts the members into the order in which every process locks them. Drops duplicates. Refuses two locks that would
- * wait for each other.
+ * Sorts the members into the order in which every process locks them: by key, and then by server. The kind is left out,
+ * because another process may use another kind of lock with the same name. Drops duplicates. Refuses two locks that
+ * would wait for each other.
  *
  * Group locks of one group cannot be sorted like that: the values of one lock may overlap with the values of two locks
  * in another process. So a multi-lock merges them and locks all values of a group with one script.
  */
-export function orderedMembers(given: Members, groups: 'together' | 'refused'): Members {
+export function orderedMembers(
+  given: Members,
+  groups: 'together' | 'refused',
+  serverOf: ServerOf = byConfiguration,
+): Members {
+  const orderOf = (member: Member): string => JSON.stringify([member.protocol.key, serverOf(member)]);
   const members = new Map(given.map((member) => [identityOf(member), member]));
   const byOrder = new Map<string, Member[]>();
   for (const member of members.values()) {
@@ -41,6 +46,10 @@ export function orderedMembers(given: Members, groups: 'together' | 'refused'): 
   const orders = [...byOrder.keys()].sort();
   return orders.map((order) => together(byOrder.get(order) as unknown as Members)) as unknown as Members;
 }
+
+/** The members whose name another member has, too, at what the configuration says is another server. */
+export const namesakesAmong = (members: Members): readonly Member[] =>
+  members.filter((one) => members.some((other) => other !== one && other.protocol.key === one.protocol.key));
 
 export function checkMembers(given: readonly unknown[]): Members {
   if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');
@@ -63,7 +72,10 @@ function checkBeside(a: Member, b: Member, groups: 'together' | 'refused'): void
       'locks',
       'locks that do not exclude one another',
       b.name,
-      `locks must not exclude one another: ${quoted(a.name)} is given twice; pass each name once`,
+      a.runtime.server.name === b.runtime.server.name
+        ? `locks must not exclude one another: ${quoted(a.name)} is given twice; pass each name once`
+        : `locks must not exclude one another: ${quoted(a.name)} is given twice, because ` +
+            `${a.runtime.server.name} and ${b.runtime.server.name} are one server; pass each server once`,
     );
   }
   if (groups === 'refused' || a.runtime !== b.runtime) {

@@ -1,5 +1,5 @@
-import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../waiting/limits/wait-limit.js';
-import { within } from '../clock.js';
+import { onAbort, pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../waiting/limits/wait-limit.js';
+import { within, type Timer } from '../clock.js';
 import { answeredTooLate } from '../holding/hold-record.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import { MultiHold } from './joint-hold.js';
@@ -13,16 +13,32 @@ import {
   RedisUnavailableError,
 } from '../errors.js';
 import { pauseAfter } from '../back-off.js';
-import { OUTAGE_PAUSES } from '../timing.js';
+import { OTHER_ORDER_MS, OUTAGE_PAUSES } from '../timing.js';
 import { JointLock, longestDeadline } from './joint-lock.js';
 import { isMisuse } from './member-errors.js';
 import { settleAs, type LockCall, type LockSettle } from '../locks/lock-call.js';
-import { checkMembers, contextOf, orderedMembers, wouldHaveToWait } from './members.js';
+import { SingleLock, type MemberCall } from '../locks/single-lock.js';
+import {
+  byIdentity,
+  checkMembers,
+  contextOf,
+  namesakesAmong,
+  orderedMembers,
+  wouldHaveToWait,
+  type Member,
+  type Members,
+} from './members.js';
 
 /** Why a call with a time limit tries again: Redis did not reply, or too few replicas confirmed a member. */
 type Outage = RedisUnavailableError | NotReplicatedError;
 const isOutage = (error: unknown): error is Outage =>
   error instanceof RedisUnavailableError || error instanceof NotReplicatedError;
+
+/** `isAgreed`: whether every process takes the members in this order, as far as their servers tell now. */
+interface MemberOrder {
+  readonly members: Members;
+  readonly isAgreed: () => boolean;
+}
 
 /**
  * Several locks as one: Redisson's `RedissonMultiLock`. The members may have different names, kinds and clients. A
@@ -30,8 +46,9 @@ const isOutage = (error: unknown): error is Outage =>
  *
  * - A call first tries all members at the same time. If some are busy, the call releases the others and waits for one
  *   member after the other. The order of the members is the same in all processes, so two multi-locks over the same
- *   names do not deadlock. The order of members at different servers follows the server addresses in the configuration:
- *   write the address of a server alike in all processes.
+ *   names do not deadlock. Members of one name at several servers are in the order of the run ids of the servers. Where
+ *   the run ids are not known, or have changed, such a call waits 1 to 2 s for a member while it holds another one of
+ *   that name. Then it releases all members and begins again.
  * - Group locks of one group are locked together, as one lock of all their values.
  * - The context is the one in the options of the multi-lock, or the one that all members name. Members with a different
  *   context are refused.
@@ -49,11 +66,16 @@ const isOutage = (error: unknown): error is Outage =>
  * member, and a lock that is given twice counts once.
  */
 export class MultiLock extends JointLock {
+  readonly #namesakes: readonly Member[];
+  readonly #fixedOrder: MemberOrder;
+
   /** @internal */
   constructor(locks: readonly unknown[], context: LockContext | undefined) {
     const given = checkMembers(locks);
     const members = orderedMembers(given, 'together');
     super(members, 'multi', members.length, contextOf(given, context));
+    this.#namesakes = namesakesAmong(members);
+    this.#fixedOrder = { members, isAgreed: () => true };
   }
 
   /** @internal */
@@ -63,6 +85,7 @@ export class MultiLock extends JointLock {
 
   async #acquireMembers(call: LockCall): Promise<MultiHold> {
     const { clock } = this.members[0].runtime;
+    for (const { runtime } of this.#namesakes) void runtime.server.look();
     const now = clock.now();
     const limit = waitLimitOf(clock, call.waitTime, call.signal);
     const settleBy = now + waitTimeLeft(limit, now) + longestDeadline(this.members);
@@ -80,10 +103,19 @@ export class MultiLock extends JointLock {
       unavailable = hold;
     }
     const isOver = (): boolean => waitTimeLeft(limit, clock.now()) <= 0;
-    if (this.members.length > 1 && isOver()) throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
+    if (this.members.length > 1 && isOver()) {
+      // A lock that is given twice is busy for ever.
+      if (unavailable === undefined && this.#namesakes.length > 0) await this.#order(limit, call.signal);
+      throw unavailable ?? new LockTimeoutError(this.name, call.waitTime);
+    }
+    let first: Member | undefined;
     for (let lateMs = 0, outages = 0; ;) {
-      const hold = await this.#inOrder(call, limit, settleBy);
+      const hold = await this.#inOrder(call, limit, settleBy, first);
       if (hold instanceof MultiHold) return hold;
+      if (hold instanceof SingleLock) {
+        first = hold;
+        continue;
+      }
       if (isOutage(hold)) {
         const leftMs = waitTimeLeft(limit, clock.now());
         if (limit.kind !== 'limited' || leftMs <= 0) throw hold;
@@ -122,10 +154,18 @@ export class MultiLock extends JointLock {
   /**
    * Waits for one member after the other. Returns a number if the call holds nothing in the end: 0 if a member was
    * lost while the call waited for another one, or the time, in ms, after which all leases had begun and one had
-   * already ended. Returns the error if Redis did not reply.
+   * already ended. Returns the error if Redis did not reply. Returns a member that stayed busy if processes may use
+   * different orders. `first`: such a member of the round before.
    */
-  async #inOrder(call: LockCall, limit: WaitLimit, settleBy: number): Promise<MultiHold | Outage | number> {
+  async #inOrder(
+    call: LockCall,
+    limit: WaitLimit,
+    settleBy: number,
+    first: Member | undefined,
+  ): Promise<MultiHold | Outage | Member | number> {
     const { clock } = this.members[0].runtime;
+    // Without an `await`, so that the requests of the call keep their places among those of other calls.
+    const order = this.#namesakes.length === 0 ? this.#fixedOrder : await this.#order(limit, call.signal);
     const owner = this.owners();
     const taken: SingleHold[] = [];
     // The watchdog renews the granted members while the call waits for others. The lease begins with the last grant.
@@ -135,10 +175,17 @@ export class MultiLock extends JointLock {
     let begunAt = Infinity;
     const lateMs = (): number => Math.max(0, clock.now() - begunAt);
     try {
-      for (const member of this.members) {
+      for (const member of beginning(order, first)) {
         const waitTime = limit.kind === 'one try' ? call.waitTime : Math.ceil(waitTimeLeft(limit, clock.now()));
         if (taken.length > 0 && waitTime <= 0) throw new LockTimeoutError(this.name, call.waitTime);
-        taken.push(await this.takeMember(member, { ...call, waitTime, leaseTime, renewed, owner: owner(member) }));
+        const memberCall = { ...call, waitTime, leaseTime, renewed, owner: owner(member) };
+        const isLater = taken.some((hold) => SingleHold.tenureOf(hold).protocol.key === member.protocol.key);
+        const hold = await (isLater ? this.#takeLater(member, memberCall, order) : this.takeMember(member, memberCall));
+        if (hold === undefined) {
+          await releaseHolds(taken, settleBy);
+          return member;
+        }
+        taken.push(hold);
       }
       if (taken.some(isOver)) {
         await releaseHolds(taken, settleBy);
@@ -168,11 +215,73 @@ export class MultiLock extends JointLock {
     }
   }
 
+  /**
+   * The members in the order in which the call takes them.
+   *
+   * @throws {InvalidArgumentError} Two servers of one name are one server.
+   */
+  async #order(limit: WaitLimit, signal: AbortSignal | undefined): Promise<MemberOrder> {
+    const members = this.#namesakes;
+    const { clock } = this.members[0].runtime;
+    const longest = Math.max(...members.map(({ runtime }) => runtime.options.attemptMs));
+    const ms = Math.min(longest, waitTimeLeft(limit, clock.now()));
+    if (signal?.aborted !== true && members.some(({ runtime }) => runtime.server.isUnread)) {
+      let unwatch: (() => void) | undefined;
+      const aborted = new Promise<void>((end) => (unwatch = signal && onAbort(signal, end)));
+      const looks = Promise.all(members.map(({ runtime }) => runtime.server.look()));
+      await within(clock.clock, ms, Promise.race([looks, aborted]));
+      unwatch?.();
+    }
+    const known = members.map(({ runtime }) => runtime.server.known);
+    return {
+      members: orderedMembers(this.members, 'together', byIdentity),
+      isAgreed: () => members.every(({ runtime }, at) => known[at] !== undefined && runtime.server.known === known[at]),
+    };
+  }
+
+  /**
+   * Waits for a member while the call holds another one of its name. Returns `undefined` if processes may use different
+   * orders: they could wait for each other.
+   */
+  async #takeLater(member: Member, call: MemberCall, order: MemberOrder): Promise<SingleHold | undefined> {
+    const { signal } = call;
+    const { clock } = member.runtime;
+    const over = new AbortController();
+    const unwatch = signal && onAbort(signal, () => over.abort(signal.reason));
+    if (signal?.aborted === true) over.abort(signal.reason);
+    const { least, most } = OTHER_ORDER_MS;
+    const check = (): Timer =>
+      clock.setTimer(clock.now() + least + Math.random() * (most - least), () => {
+        if (order.isAgreed()) timer = check();
+        else over.abort();
+      });
+    let timer = check();
+    try {
+      return await this.takeMember(member, { ...call, signal: over.signal });
+    } catch (error) {
+      if (error instanceof LockAbortedError && signal?.aborted !== true) return undefined;
+      throw error;
+    } finally {
+      timer.cancel();
+      unwatch?.();
+    }
+  }
+
   #named(error: unknown, { waitTime, signal }: LockCall): unknown {
     if (error instanceof LockTimeoutError) return new LockTimeoutError(this.name, waitTime);
     if (error instanceof LockAbortedError) return new LockAbortedError(this.name, signal?.reason);
     return error;
   }
+}
+
+/**
+ * The members in their order. Where processes may use different orders, the call begins with the one that was busy when
+ * it held others of that name: if it took those again, the owner of the busy one could wait for them for ever.
+ */
+function beginning({ members, isAgreed }: MemberOrder, busy: Member | undefined): readonly Member[] {
+  if (busy === undefined || isAgreed()) return members;
+  const at = members.findIndex(({ protocol }) => protocol.key === busy.protocol.key);
+  return [...members.slice(0, at), busy, ...members.slice(at).filter((member) => member !== busy)];
 }
 
 /**

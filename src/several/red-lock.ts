@@ -1,9 +1,11 @@
+import { within } from '../clock.js';
 import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../waiting/limits/wait-limit.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
 import type { MultiHold } from './joint-hold.js';
 import {
   ClientClosedError,
+  InvalidArgumentError,
   LockAbortedError,
   LockLostError,
   LockTimeoutError,
@@ -16,7 +18,16 @@ import { JointLock } from './joint-lock.js';
 import { isMisuse, isOfOneServer } from './member-errors.js';
 import type { LockCall, LockSettle } from '../locks/lock-call.js';
 import { readFromMajority } from './majority-read.js';
-import { checkMembers, contextOf, mightHaveToWait, orderedMembers, waitedLong, type Member } from './members.js';
+import {
+  byIdentity,
+  checkMembers,
+  contextOf,
+  mightHaveToWait,
+  namesakesAmong,
+  orderedMembers,
+  waitedLong,
+  type Member,
+} from './members.js';
 import { releaseHolds } from './multi-lock.js';
 import { PendingRequests } from './pending-requests.js';
 import { QuorumRound, type GateTerms } from './quorum-round.js';
@@ -64,6 +75,7 @@ export class RedLock extends JointLock {
   readonly #driftFactor: number;
   /** The index of each member among the locks that the caller passed. */
   readonly #places: ReadonlyMap<Member, number>;
+  readonly #namesakes: readonly Member[];
 
   /** @internal */
   constructor(locks: readonly unknown[], driftFactor: number, context: LockContext | undefined) {
@@ -72,10 +84,31 @@ export class RedLock extends JointLock {
     super(members, 'red', Math.floor(members.length / 2) + 1, contextOf(given, context));
     this.#driftFactor = driftFactor;
     this.#places = new Map(members.map((member) => [member, locks.indexOf(member)]));
+    this.#namesakes = namesakesAmong(members);
   }
 
   /** @internal */
   protected override takeMembers(call: LockCall, settle: LockSettle): void {
+    // In the background: a server that hangs must not delay the call.
+    for (const { runtime } of this.#namesakes) void runtime.server.look();
+    const unread = this.#namesakes.filter((member) => member.runtime.server.isUnread && !isUnresponsive(member));
+    // One server grants an exclusive lock to one of its members only. It grants a read lock to all, and would count twice.
+    if (unread.some(({ protocol }) => protocol.concurrent)) void this.#takeKnown(unread, call, settle);
+    else this.#take(call, settle);
+  }
+
+  /** Takes the members when their servers have told who they are, or do not reply. */
+  async #takeKnown(unread: readonly Member[], call: LockCall, settle: LockSettle): Promise<void> {
+    const longest = Math.max(...unread.map(({ runtime }) => runtime.options.attemptMs));
+    const looks = Promise.all(unread.map(({ runtime }) => runtime.server.look()));
+    await within(this.#first.runtime.clock.clock, longest, looks);
+    if (call.signal?.aborted === true) settle.failed(new LockAbortedError(this.name, call.signal.reason));
+    else this.#take(call, settle);
+  }
+
+  #take(call: LockCall, settle: LockSettle): void {
+    const twice = this.#givenTwice();
+    if (twice !== undefined) return settle.failed(twice);
     const { clock } = this.#first.runtime;
     const limit = waitLimitOf(clock, call.waitTime, call.signal);
     const requests = new PendingRequests();
@@ -152,6 +185,21 @@ export class RedLock extends JointLock {
         (sent && outcome === 'pending') || (outcome === 'failed' && error === undefined && !isDown(member)),
     );
     return acquired < this.quorum && acquired + silent.length >= this.quorum;
+  }
+
+  /** The error of a RedLock two of whose servers are one, as far as they have told. */
+  #givenTwice(): InvalidArgumentError | undefined {
+    const known = this.#namesakes.flatMap(({ protocol, runtime: { server } }) =>
+      server.known === undefined ? [] : `${server.known} ${protocol.key}`,
+    );
+    if (new Set(known).size === known.length) return undefined;
+    try {
+      orderedMembers(this.members, 'refused', byIdentity);
+    } catch (error) {
+      if (error instanceof InvalidArgumentError) return error;
+      throw error;
+    }
+    return undefined;
   }
 
   /** Waits at one server after the other. `newest`: the votes of the newest round of all servers; none before the first. */
@@ -265,7 +313,8 @@ export class RedLock extends JointLock {
     const { misuse } = round;
     round.abandon();
     await releaseHolds(round.close(), round.settleBy);
-    if (misuse instanceof Error) throw misuse;
+    const wrong = misuse ?? this.#givenTwice();
+    if (wrong instanceof Error) throw wrong;
     this.#throwIfAborted(signal);
     return round.votes;
   }

@@ -51,8 +51,10 @@ class UsedSemaphores {
 }
 
 const used = new WeakMap<OwnerlessServices, UsedSemaphores>();
-/** Codes of warnings, each with the key of a semaphore that the process has warned about. */
-const warned = new Set<string>();
+/** Maps the code of a warning to the keys of the semaphores that the process has warned about. */
+const warned = new Map<string, Set<string>>();
+/** Number of warnings with one code in one process. A program may use a semaphore for each user. */
+const MAX_WARNINGS = 100;
 
 const HOW_TO_SET_UP = 'call trySetPermits(n), or create every handle with the option { permits: n }';
 
@@ -247,12 +249,14 @@ export abstract class PermitSource extends OwnerlessObject {
     );
   }
 
-  /** Warns once for each semaphore and code. */
+  /** Warns once for each semaphore and code, up to a number of warnings. */
   #warn(code: string, message: string): void {
-    const once = `${code} ${this.protocol.key}`;
-    if (warned.has(once)) return;
-    warned.add(once);
-    warn(code, message);
+    const { key } = this.protocol;
+    const keys = warned.get(code) ?? new Set();
+    if (keys.has(key) || keys.size === MAX_WARNINGS) return;
+    warned.set(code, keys.add(key));
+    const isLast = keys.size === MAX_WARNINGS;
+    warn(code, isLast ? `${message} (${MAX_WARNINGS} warnings with this code: this process writes no more)` : message);
   }
 
   /** @internal Runs the body of `withPermits` or `withPermit`, and releases the permits. */

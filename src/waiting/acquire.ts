@@ -2,6 +2,7 @@
  * From a call to a hold. A call from inside a hold of the same lock re-enters: the call opens a nested hold as soon as no
  * other branch of the outer hold uses the lock. Every other call is a stranger and gets an owner id of its own.
  */
+import { within } from '../clock.js';
 import type { Reports } from '../diagnostics/reports.js';
 import { ClientClosedError, LockAbortedError, LockUpgradeError, NonReentrantError } from '../errors.js';
 import type { HoldRecord, HoldTerms } from '../holding/hold-record.js';
@@ -85,12 +86,12 @@ function startWaiter(services: AcquireServices, acquisition: Acquisition, settle
     else line.join(waiter);
   };
   // A release that no caller waits for is ahead of this call. A single try could overtake it, because Redis may ask for
-  // the script of the release again.
+  // the script of the release again. While Redis hangs, the call must not wait for two command deadlines.
   const joinBehindReleases = (): void => {
     const isOneTry = acquisition.limit.kind === 'one try';
     const release = isOneTry ? services.tenures.backgroundReleases.of(protocol.key) : undefined;
     if (release === undefined) join();
-    else void release.then(join);
+    else void within(services.clock.clock, services.options.attemptMs, release).then(join);
   };
   if (services.kept.has(protocol.key)) void followKept(services, waiter, joinBehindReleases);
   else joinBehindReleases();

@@ -21,6 +21,7 @@ export interface LockWaiterServices {
   readonly clock: LeaseClock;
   readonly options: {
     readonly commandTimeout: number;
+    readonly attemptMs: number;
     readonly fairWaiterTimeout: number;
     readonly handOff: ResolvedOptions['handOff'];
   };

@@ -167,10 +167,13 @@ export class WaitLine implements GrantingLine {
 
   /** The reply to a pending try settles the call. Without such a try, the call sends one. */
   #settleByReply(waiter: Waiter, busy: LockError): void {
+    const { permits, creates, limit } = waiter;
     // The reply to a try for more permits would say nothing about this call, nor that to a try which creates no semaphore
-    // if this call does.
-    const decides = ({ permits, creates }: Waiter): boolean =>
-      permits <= waiter.permits && (creates || !waiter.creates);
+    // if this call does. A signal may end a try without a reply, and then no time would be left for another one.
+    const decides = (other: Waiter): boolean =>
+      other.permits <= permits &&
+      (other.creates || !creates) &&
+      (other.limit.signal === undefined || other.limit.signal === limit.signal);
     if ([...this.#trying].some(decides)) this.#undecided.add(waiter);
     else this.#try(waiter);
     waiter.settleLater(busy);

@@ -122,9 +122,9 @@ export class WaitLines implements LineRegistry {
     yield* this.#own;
   }
 
-  /** Channels that this client is still subscribed to although none of its calls waits. */
+  /** Channels that a server may still count this client for, although none of its calls waits. */
   idleChannels(): ReadonlySet<string> {
-    const idle = new Set<string>();
+    const idle = new Set<string>(this.subscriber.leaving());
     for (const line of this) if (line.isSubscribed && line.waiterCount === 0) idle.add(line.channel);
     for (const line of this) if (line.waiterCount > 0) idle.delete(line.channel);
     return idle;

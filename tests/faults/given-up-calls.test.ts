@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LockClient } from '../../src/client/create-client.js';
 import { closeClients, inFlow, openClient, outcome, pause } from '../support/clients/lock-clients.js';
+import { release } from '../../src/redis/scripts/lock.js';
 import { FaultProxy } from '../support/proxy/proxy.js';
 import { freshName } from '../support/redis.js';
 import { startServer, type RedisServer } from '../support/servers/servers.js';
+import { elapsed } from '../support/time/elapsed.js';
 import { until } from '../support/time/until.js';
 
 /* Calls that end, by time or signal, while their try is pending: what the reply to that try says is no outage. */
@@ -70,6 +72,39 @@ async function threeCalls(section: Section) {
   await pause(WAIT_MS + 60);
   return { client, name, calls, signals, stalled };
 }
+
+test('a call whose time passes behind the try of a call with a signal asks Redis itself: that signal could end the try', async () => {
+  proxy = await FaultProxy.start(server.address);
+  const client = await openClient({ url: proxy.url, commandTimeout: 30_000 });
+  const name = freshName();
+  const asked = proxy.observe({ command: 'EVALSHA', contains: name, times: Infinity });
+  const silent = proxy.stall({ kind: 'command', direction: 'to-client' });
+  const { signal, abort } = aborting();
+  const first = outcome(inFlow(() => client.getLock(name).acquire({ signal })));
+  await until(() => asked.count === 1, 'the first call has sent its try');
+  const second = outcome(inFlow(() => client.getLock(name).withLock({ waitTime: WAIT_MS }, () => undefined)));
+  // A repeat of the first try comes after a third of the command deadline, 10 s.
+  await until(() => asked.count === 2, 'the second call has sent one, too', 5_000);
+  abort();
+  silent.lift();
+  expect([await first, await second]).toEqual(['ERR_LOCK_ABORTED', 'ok']);
+});
+
+test('a call that does not wait, behind a release in the background, does not wait for a whole deadline of that', async () => {
+  proxy = await FaultProxy.start(server.address);
+  const client = await openClient({ url: proxy.url, commandTimeout: 3_000 });
+  const name = freshName();
+  const hold = await inFlow(() => client.getLock(name).acquire({ release: 'background' }));
+  const released = proxy.observe({ command: 'EVALSHA', sha: release.script!.sha });
+  const silent = proxy.stall({ kind: 'command', direction: 'to-client' });
+  await hold.release();
+  await until(() => released.count === 1, 'the release is on its way');
+  const began = performance.now();
+  expect(await outcome(inFlow(() => client.getLock(name).tryLock()))).toBe('ERR_LOCK_REDIS_UNAVAILABLE');
+  // A third of a command deadline, and a command deadline. It was two.
+  expect(elapsed(began)).toBeLessThan(5_000);
+  silent.lift();
+});
 
 describe.each(KINDS)('a call for a %s whose time passes while its try is pending', (_, section) => {
   test('gets what Redis answers, also if Redis asks for the script again', async () => {

@@ -1,9 +1,11 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { inFlow, pause } from '../support/clients/lock-clients.js';
 import { freshName, testRedisUrl } from '../support/redis.js';
+import { startTlsServer } from '../support/servers/tls.js';
 import { PARKED_MS } from '../support/time/pauses.js';
 
 const clients: LockClient[] = [];
@@ -18,7 +20,12 @@ test.each<[string, (socket: Socket) => unknown, RegExp]>([
   ['an SSH server', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), /"S"/],
   ['a mail server', (socket) => socket.write('220 ready\r\n'), /"2"/],
   ['a server that says nothing', () => undefined, /Socket timeout|no reply/],
-  ['a server that closes', (socket) => socket.end(), /did not become ready in time/],
+  ['a server that closes', (socket) => socket.end(), /closed the connection during the handshake/],
+  [
+    'a server with too many clients',
+    (socket) => socket.end('-ERR max number of clients reached\r\n'),
+    /too many clients|max number of clients/,
+  ],
 ])(
   'at the address of %s, the message of each call ends with the cause, and names no option of ioredis',
   async (...row) => {
@@ -44,6 +51,40 @@ test.each<[string, (socket: Socket) => unknown, RegExp]>([
     expect(said.filter((message) => message.includes('enableOfflineQueue'))).toEqual([]);
   },
 );
+
+test('at a port for TLS, the message of each call says so', async () => {
+  const tls = await startTlsServer();
+  const client = createClient({ url: `redis://127.0.0.1:${tls.port}`, commandTimeout: 600 });
+  clients.push(client);
+  const said: string[] = [];
+  client.events.on('connectionError', (event) => said.push((event.cause as Error).message));
+  await expect(client.ready()).rejects.toThrow(/TLS/);
+  expect(said).toContainEqual(expect.stringContaining('rediss://'));
+  await client.close();
+  await tls.stop();
+});
+
+test('the message of a name with several addresses names each of them', async () => {
+  const addresses = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  type Found = (error: null, found: typeof addresses) => void;
+  const found = ((_name: string, _options: object, done: Found) => done(null, addresses)) as unknown;
+  const looked = jest.spyOn(dns, 'lookup').mockImplementation(found as typeof dns.lookup);
+  try {
+    const client = createClient({ url: 'redis://both.test:1', commandTimeout: 300 });
+    clients.push(client);
+    const said: string[] = [];
+    client.events.on('connectionError', (event) => said.push((event.cause as Error).message));
+    const both = /connect ECONNREFUSED 127\.0\.0\.1:1; connect \w+ ::1:1/;
+    await expect(client.ready()).rejects.toThrow(both);
+    await expect(client.getLock(freshName()).isLocked()).rejects.toThrow(both);
+    expect(said.filter((message) => !both.test(message))).toEqual([]);
+  } finally {
+    looked.mockRestore();
+  }
+});
 
 test('ioredis warns at most once of a password that the server does not need', async () => {
   const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);

@@ -50,6 +50,13 @@ async function behindStrangers(): Promise<Report> {
   return runFixture('long-wait.mjs', [testRedisUrl(), ...Object.values(waits)]);
 }
 
+test('a process that sets up none of its many semaphores writes a limited number of warnings', async () => {
+  const warnings = await runFixture<string[]>('many-semaphores.mjs', [testRedisUrl()]);
+  expect(warnings).toHaveLength(100);
+  expect(new Set(warnings).size).toBe(100);
+  expect(warnings.filter((message) => message.endsWith('this process writes no more)'))).toEqual([warnings.at(-1)]);
+});
+
 // In a separate block, so that it ends before the connection of the file.
 describe('warnings', () => {
   // Each takes seconds of doing nothing.

@@ -87,6 +87,18 @@ describeScript(inspect, {
       expect(content!.slice(0, 2)).toEqual(['mode', 'read']);
       expect(content!.length).toBeLessThanOrEqual(2 + 2 * 5);
     },
+    'all readers, if they are as many as the number': async ({ run, name }) => {
+      const owners = Array.from({ length: 50 }, (_, at) => `${OWNER}${at}`);
+      const counts = Object.fromEntries(owners.map((owner) => [owner, '1']));
+      await admin().hset(name, { mode: 'read', ...counts });
+      const whole = (await run(keysOf(name), 50)) as [string, number, string[], ...unknown[]];
+      const fields = whole[2].filter((_, at) => at % 2 === 0);
+      expect([fields.sort(), whole[6]]).toEqual([['mode', ...owners].sort(), [51, 0, 0]]);
+      await admin().hset(name, `${OWNER}50`, '1');
+      const [, , part, , , , sizes] = (await run(keysOf(name), 50)) as string[][];
+      expect(part!.length).toBeLessThan(2 * 52);
+      expect(sizes).toEqual([52, 0, 0]);
+    },
     'all fields of a large lock': async ({ run, name }) => {
       const values = Array.from({ length: 400 }, (_, at) => heldValue(String(at), OWNER, 1, '1'));
       await admin().hset(name, Object.assign({}, ...values) as Record<string, string>);

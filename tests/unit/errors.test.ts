@@ -18,6 +18,14 @@ async function abortedWork(): Promise<unknown> {
   return working.catch((error: unknown) => error);
 }
 
+test('docs/errors.md says what is left of an error that passes through structuredClone', () => {
+  const cause = new Error('why');
+  const error = new RedisUnavailableError('no reply', 'unknown', { cause });
+  const copy = structuredClone(error);
+  expect([copy.message, copy.stack, (copy.cause as Error).message]).toEqual([error.message, error.stack, 'why']);
+  expect([copy.code, copy.name]).toEqual([undefined, 'Error']);
+});
+
 test('isLockLost() is true for a LockLostError, and for an error that has one in its chain of causes', async () => {
   expect(isLockLost(LOST)).toBe(true);
   expect(isLockLost(Object.freeze(new Error('outer', { cause: new Error('inner', { cause: LOST }) })))).toBe(true);

@@ -133,6 +133,17 @@ async function processFinding(server: Server, name: string): Promise<Finding> {
   return finding('processes', 'note', name, 'CLIENT is refused: owners have no process', advice);
 }
 
+/** A call that waited was not woken. */
+export class NoMessageError extends Error {
+  constructor(isSubscribed: boolean) {
+    super(
+      isSubscribed
+        ? 'the server confirmed the subscription and delivered no message'
+        : 'the server did not confirm the subscription',
+    );
+  }
+}
+
 /**
  * Runs the probes together, and tells what is refused: a Redis that answers none of them delays the list by one command
  * deadline. `use` uses one kind of lock or synchronizer.
@@ -152,6 +163,8 @@ export function probe(probes: Iterable<readonly [kind: string, use: () => Promis
 }
 
 function adviceFor(error: Error): string {
+  if (error instanceof NoMessageError)
+    return 'waiting calls are not woken: let what is between the client and the server pass pub/sub on, or connect directly';
   if (error instanceof RefusedError) {
     return error.rule === undefined
       ? 'Redis does not refuse this for a missing permission: remove the cause that it names'

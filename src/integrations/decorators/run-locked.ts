@@ -72,14 +72,31 @@ async function runLocked(
 /** Refuses a result whose work begins after the call, when the lock is free again. */
 async function runToEnd(work: () => unknown): Promise<unknown> {
   const result = await work();
-  if (!isObservable(result)) return result;
-  throw new InvalidArgumentError(
-    'fn',
-    'a function that ends its work before it returns',
-    undefined,
-    'the locked function returned an Observable, whose work begins at its subscription, after the release of the lock; ' +
-      'return a promise of its last value, such as lastValueFrom(observable)',
-  );
+  const later = workAfter(result);
+  if (later === undefined) return result;
+  const expectation = 'a function that ends its work before it returns';
+  throw new InvalidArgumentError('fn', expectation, undefined, `the locked function returned ${later}`);
+}
+
+function workAfter(result: unknown): string | undefined {
+  if (isObservable(result))
+    return (
+      'an Observable, whose work begins at its subscription, after the release of the lock; return a promise of its ' +
+      'last value, such as lastValueFrom(observable)'
+    );
+  if (isAsyncIterator(result))
+    return (
+      'an async iterator, whose work begins when the caller iterates, after the release of the lock; collect its values ' +
+      'inside the function, or hold the lock in the code that iterates'
+    );
+  return undefined;
+}
+
+/** An async generator that a compiler has made a plain function, or a wrapper of one. A stream has no `next`. */
+function isAsyncIterator(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { next } = value as { next?: unknown };
+  return typeof next === 'function' && Symbol.asyncIterator in value;
 }
 
 function isObservable(value: unknown): boolean {

@@ -7,7 +7,7 @@ import { lockOf } from '../shared/kinds.js';
 import { checkClient } from '../shared/route-checks.js';
 import { RequestBusyError } from './request-busy-error.js';
 import type { HoldOptions } from './request-options.js';
-import { endOf, type ClosableResponse } from '../shared/response-end.js';
+import { endOf, forManyListeners, type ClosableResponse } from '../shared/response-end.js';
 
 /** The lock that a request holds. */
 export class RequestLock {
@@ -19,6 +19,7 @@ export class RequestLock {
    */
   readonly context: LockContext;
   readonly #ended: AbortSignal;
+  #signal: AbortSignal | undefined;
 
   /** @internal */
   constructor(hold: Hold, context: LockContext, ended: AbortSignal) {
@@ -32,7 +33,8 @@ export class RequestLock {
    * lock client was closed. Pass it to work that must stop when the client of the request disconnects.
    */
   get signal(): AbortSignal {
-    return AbortSignal.any([this.hold.signal, this.#ended]);
+    this.#signal ??= forManyListeners(AbortSignal.any([this.hold.signal, this.#ended]));
+    return this.#signal;
   }
 }
 

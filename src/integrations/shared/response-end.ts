@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** The part of a response that shows its end. Responses of `node:http` and `node:http2` have it. */
 export interface ClosableResponse {
   once(event: 'finish' | 'close', listener: () => void): this;
@@ -29,20 +31,34 @@ export interface ResponseEnd {
   forget(): void;
 }
 
+/** The same signal. One handler may give it to many calls: Node.js would warn of a leak from the eleventh listener on. */
+export function forManyListeners(signal: AbortSignal): AbortSignal {
+  setMaxListeners(0, signal);
+  return signal;
+}
+
 /** @param request - of the response. It has the socket from the start. */
 export function endOf(request: object, response: ClosableResponse): ResponseEnd {
   const controller = new AbortController();
-  const { signal } = controller;
+  const signal = forManyListeners(controller.signal);
   const ended = (): void => controller.abort();
   const connection: Partial<Connection> | undefined =
     response.stream ?? (request as { readonly socket?: object }).socket;
   if (connection?.destroyed === true || isOver(response)) ended();
   // A response that a test injects has no connection, and need not emit `close`.
   response.once('finish', ended).once('close', ended);
+  let look: NodeJS.Timeout | undefined;
+  let isForgotten = false;
   // A response without a socket emits nothing, neither when it is ended nor when the connection closes.
   if (isPipelined(response)) {
-    callAfter(response, 'end', ended);
-    callAfter(response, 'destroy', ended);
+    const lookAtEnd = (): void => {
+      clearTimeout(look);
+      if (isOver(response)) ended();
+      // A middleware may end the response later, as express-session does when it has stored its session.
+      else if (isPipelined(response) && !signal.aborted && !isForgotten) look = setTimeout(lookAtEnd, LOOK_MS).unref();
+    };
+    callAfter(response, 'end', lookAtEnd);
+    callAfter(response, 'destroy', lookAtEnd);
   }
   const stopWatching = isConnection(connection) ? onceClosed(connection, ended) : undefined;
   return {
@@ -53,19 +69,24 @@ export function endOf(request: object, response: ClosableResponse): ResponseEnd 
         signal.addEventListener('abort', () => resolve(), { once: true });
       }),
     forget() {
+      isForgotten = true;
+      clearTimeout(look);
       response.off('finish', ended).off('close', ended);
       stopWatching?.();
     },
   };
 }
 
-/** Calls `ended` after a call of the method, if the response is over then. */
-function callAfter(response: ClosableResponse, name: 'end' | 'destroy', ended: () => void): void {
+/** Time between two looks whether a pipelined response is ended. */
+const LOOK_MS = 10;
+
+/** Calls `look` after each call of the method. */
+function callAfter(response: ClosableResponse, name: 'end' | 'destroy', look: () => void): void {
   const method = response[name];
   if (method === undefined) return;
   const callAndLook = (...args: never[]): unknown => {
     const result = method.apply(response, args);
-    if (isOver(response)) ended();
+    look();
     return result;
   };
   response[name] = callAndLook;

@@ -22,6 +22,8 @@ export interface ChannelSource {
   /** Removes the listener. The last one to go unsubscribes the channel. */
   forget(channel: string, listener: ChannelListener): void;
   isConfirmed(channel: string): boolean;
+  /** Channels without a listener whose subscriptions the servers may still count. */
+  leaving(): Iterable<string>;
   /** Whether a call waits for a message. The connections are checked for silence only while one does. */
   attend(attended: boolean): void;
 }

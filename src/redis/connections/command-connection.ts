@@ -20,6 +20,7 @@ import {
 import { LEAVE_EVERY_MS, SERVER_CLOCK_AGE_MS } from '../../timing.js';
 
 const never = (): null => null;
+const isReset = ({ code }: NodeJS.ErrnoException): boolean => code === 'ECONNRESET' || code === 'EPIPE';
 
 export interface ConnectionReports {
   error(cause: unknown): void;
@@ -68,8 +69,20 @@ export class CommandConnection implements CommandPort {
     this.#readiness = new Gate(clock);
     this.#transport = new QuickTransport(redis);
     this.#deadlines = new Deadlines(clock, (attempt) => this.#overdue(attempt));
+    // Whether the connection is in its handshake, and how it was reset. ioredis reports no error if it merely closes.
+    let early: { readonly reset?: Error } | undefined;
+    redis.on('connect', () => (early = {}));
     redis.on('ready', () => void this.#becomeReady());
     redis.on('close', () => {
+      if (early !== undefined && this.#state === 'unavailable' && !this.#leaving && !this.#retired) {
+        const how = early.reset === undefined ? '' : ` (${early.reset.message})`;
+        this.#lastError = new Error(
+          `the server closed the connection during the handshake${how}: it may expect TLS (rediss://), have too many ` +
+            'clients, or refuse this address (protected mode)',
+        );
+        reports.error(this.#lastError);
+      }
+      early = undefined;
       this.#leaving = false;
       redis.options.socketTimeout = attemptMs;
       if (this.#state === 'ready') this.#state = 'unavailable';
@@ -77,6 +90,7 @@ export class CommandConnection implements CommandPort {
     });
     this.#stopTrying = keepTrying(redis, clock);
     redis.on('error', (error: Error) => {
+      early &&= isReset(error) ? { reset: error } : undefined;
       this.#lastError = withoutArguments(error);
       reports.error(error);
       // A wrong password does not become right while calls wait, unless the client asks for it. It may be right at the

@@ -95,16 +95,21 @@ export function nodeOptions(node: ClusterNode): RedisOptions {
   );
 }
 
-/** Text that identifies the server or cluster of a connection. It contains no credentials. */
+/** The number of the database; `undefined` in a cluster. ioredis treats null as database 0. */
+export const databaseOf = (given: UserConnection): number | undefined =>
+  isCluster(given) ? undefined : (given.options.db ?? 0);
+
+/** The name of the server or cluster in the configuration. It contains no credentials. */
 export function serverOf(given: UserConnection): string {
   if (isCluster(given)) {
     // Use the startup nodes, because a cluster that is not connected knows no other nodes.
     const nodes = startupNodesOf(given).map(nodeOptions);
     return JSON.stringify(nodes.map(({ host, port }) => `${host ?? '127.0.0.1'}:${port ?? 6379}`).sort());
   }
-  const { host, port, path, db, sentinels, name } = given.options;
-  if (sentinels) return `${name ?? ''}@${sentinels.map((each) => `${each.host}:${each.port}`).join()}/${db ?? 0}`;
-  return `${path ?? `${host}:${port}`}/${db ?? 0}`;
+  const { host, port, path, sentinels, name } = given.options;
+  const database = databaseOf(given);
+  if (sentinels) return `${name ?? ''}@${sentinels.map((each) => `${each.host}:${each.port}`).join()}/${database}`;
+  return `${path ?? `${host}:${port}`}/${database}`;
 }
 
 /** Connects outside of the caller's async context: the connection serves later calls, too. Errors arrive as events. */

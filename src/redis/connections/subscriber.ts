@@ -93,6 +93,10 @@ export class Subscriber implements ChannelSource {
     return this.#channels.get(name)?.confirmed ?? false;
   }
 
+  *leaving(): Iterable<string> {
+    for (const [name, { listeners }] of this.#channels) if (listeners.size === 0) yield name;
+  }
+
   /** The connection is needed but not ready. */
   get unavailable(): boolean {
     return this.#state === 'unavailable' && this.#redis.status !== 'wait';

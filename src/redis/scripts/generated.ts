@@ -325,7 +325,7 @@ export const objectInspectAll: Script<
 > = {
   name: 'object/inspect-all',
   source: objectInspectAllSource,
-  sha: 'd562636e21cfd2c9212a4cdf5d6d07a0de5296b4',
+  sha: 'cd5456135d9070fcc3e457112b21d7ec1bdd0b75',
   notAfter: undefined,
   writtenAt: [],
 };
@@ -333,7 +333,7 @@ export const objectInspectAll: Script<
 export const objectInspect: Script<[object: string, queue: string, token: string, taken: string], [most: number]> = {
   name: 'object/inspect',
   source: objectInspectSource,
-  sha: '455b3fe8944595de4f55ccd7aa84b49cc68d92b9',
+  sha: 'b8109b53c868f57d7b480e13884d000f40110d8d',
   notAfter: undefined,
   writtenAt: [],
 };

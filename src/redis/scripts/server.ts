@@ -32,7 +32,7 @@ export const channels = defineRead<[ask: 'channels' | 'shardchannels', pattern: 
 );
 
 /** The text of INFO: `name:value` lines. */
-export const info = defineRead<[], string, []>('info', String);
+export const info = defineRead<[] | [section: 'server'], string, []>('info', String);
 
 /** The time of the server, in epoch ms. */
 export const time = defineRead<[], number, []>('time', (raw) => {

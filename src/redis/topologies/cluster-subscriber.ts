@@ -11,6 +11,8 @@ export class ClusterSubscriber implements ChannelSource {
   readonly #channels = new Map<string, Placed>();
   /** Number of channels at each server. Only servers in this map are watched. */
   readonly #counts = new Map<Subscriber, number>();
+  /** Servers that have none of the channels any more. They may still count the last subscriptions. */
+  readonly #left = new Set<Subscriber>();
   #attended = false;
 
   constructor(
@@ -47,6 +49,11 @@ export class ClusterSubscriber implements ChannelSource {
     return this.#channels.get(channel)?.at?.isConfirmed(channel) ?? false;
   }
 
+  *leaving(): Iterable<string> {
+    for (const at of this.#counts.keys()) yield* at.leaving();
+    for (const at of this.#left) yield* at.leaving();
+  }
+
   attend(attended: boolean): void {
     this.#attended = attended;
     for (const subscriber of this.#counts.keys()) subscriber.attend(attended);
@@ -67,6 +74,7 @@ export class ClusterSubscriber implements ChannelSource {
     if (at === undefined || at === placed.at) return;
     this.#take(channel, placed);
     placed.at = at;
+    this.#left.delete(at);
     this.#counts.set(at, (this.#counts.get(at) ?? 0) + 1);
     at.attend(this.#attended);
     for (const listener of [...placed.listeners]) at.want(channel, listener);
@@ -82,6 +90,8 @@ export class ClusterSubscriber implements ChannelSource {
       this.#counts.set(at, left);
     } else {
       this.#counts.delete(at);
+      for (const each of this.#left) if ([...each.leaving()].length === 0) this.#left.delete(each);
+      this.#left.add(at);
       at.attend(false);
     }
   }

@@ -3,6 +3,7 @@ import { defaultMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import express5 from 'express';
+import session from 'express-session';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { LockClient } from '../../../src/index.js';
 import { lockRequest } from '../../../src/integrations/express/index.js';
@@ -179,6 +180,49 @@ describe.each<[string, Framework]>([
     await until(() => sent.text().endsWith('two'), 'the second response');
     await free();
   });
+});
+
+test.each([
+  ['Express 5', express5],
+  ['Express 4', require('express-4') as typeof express5],
+])(
+  'in %s with express-session, which ends a response later, a request gets the lock of the one behind it',
+  async (...row) => {
+    const [, express] = row;
+    const app = express();
+    app.use(session({ secret: 'a secret of the test', resave: true, saveUninitialized: true }));
+    let inside = false;
+    const second = () => until(() => inside, 'the second request is inside').then(keyed);
+    app.get('/first', lockRequest({ client, key: second, waitTime }), (_request, response) => void response.end('one'));
+    app.get('/second', lockRequest({ client, key: keyed, waitTime }), (_request, response) => {
+      inside = true;
+      response.end('two');
+    });
+    const sent = sendTogether(await serve(app), '/first', '/second');
+    await until(() => sent.text().includes('two'), 'both responses');
+    expect(sent.text()).toMatch(/one[^]*two/);
+    await free();
+  },
+);
+
+test('the signals of a request and of its hold are one each, and many calls may have them without a warning', async () => {
+  const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  let seen: RequestLock | undefined;
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    seen = requestLock(request);
+    const calls = Array.from({ length: 20 }, () => () => undefined);
+    for (const call of calls) seen?.signal.addEventListener('abort', call);
+    for (const call of calls) seen?.hold.signal.addEventListener('abort', call);
+    expect(seen?.signal).toBe(requestLock(request)?.signal);
+    response.end();
+  };
+  const url = await nodeHttp({ '/': { key: keyed, handle } });
+  send(url);
+  await until(() => seen !== undefined, 'the request was handled');
+  await free();
+  await pause(QUIET_MS);
+  expect(warned).not.toHaveBeenCalled();
+  warned.mockRestore();
 });
 
 test('many requests of one connection add no listener each to it', async () => {

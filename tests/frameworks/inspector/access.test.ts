@@ -335,7 +335,8 @@ describe('unlock', () => {
 
   test('a reply that does not come is status 503 with an unknown outcome, which the message explains', async () => {
     const { proxy, url } = await openProxy();
-    const { hold, post } = await held({ url, commandTimeout: 300 });
+    // On a busy machine, a request with a short deadline would come too late, and free nothing.
+    const { hold, post } = await held({ url, commandTimeout: 1_500 });
     proxy.stall({ direction: 'to-client' });
     const reply = await post();
     expect([reply.status, codeOf(reply)]).toEqual([503, 'unknown outcome']);

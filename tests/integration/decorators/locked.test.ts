@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { Readable } from 'node:stream';
 import { defer, lastValueFrom, type Observable } from 'rxjs';
 import type { LockClient } from '../../../src/index.js';
 import { InvalidArgumentError, LockTimeoutError } from '../../../src/index.js';
@@ -65,6 +66,33 @@ describe('a locked function', () => {
     expect([subscribed, client.holds()]).toEqual([0, []]);
     const { locked } = createLocking(client);
     expect(await locked({ key: freshName() }, () => lastValueFrom(work))()).toBe(1);
+  });
+
+  test.each([
+    ['returns', (result: AsyncIterable<number>) => result],
+    ['resolves with', async (result: AsyncIterable<number>) => result],
+  ])(
+    'that %s an async iterator rejects, and nothing of it runs: compilers make one of `async function*`',
+    async (...row) => {
+      const [, body] = row;
+      const client = await openClient();
+      let rows = 0;
+      const generator = async function* () {
+        yield (rows += 1);
+      };
+      const call = createLocking(client).locked({ key: freshName() }, () => body(generator()));
+      await expect(call()).rejects.toMatchObject({
+        code: 'ERR_LOCK_INVALID_ARGUMENT',
+        message: expect.stringContaining('async iterator'),
+      });
+      expect([rows, client.holds()]).toEqual([0, []]);
+    },
+  );
+
+  test('that returns a stream is no such function: its values may exist already', async () => {
+    const { locked } = createLocking(await openClient());
+    const stream = Readable.from(['a', 'b']);
+    expect(await locked({ key: freshName() }, () => stream)()).toBe(stream);
   });
 
   test.each<[string, () => unknown]>([

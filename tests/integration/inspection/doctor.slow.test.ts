@@ -68,6 +68,45 @@ describe('one server', () => {
     expect(told(await examine({ url: server.url }), 'persistence')).toMatchObject({ level: 'ok' });
   });
 
+  test('behind a proxy that confirms subscriptions and delivers no message, a waiter fails', async () => {
+    const server = await start();
+    const proxy = await FaultProxy.start(server.address);
+    stops.push(() => proxy.close());
+    proxy.dropMessages();
+    const findings = await examine({ url: proxy.url }, {});
+    const ofWaiter = findings.find(({ message }) => message.startsWith('a waiter'));
+    expect(ofWaiter).toMatchObject({
+      check: 'permissions',
+      level: 'error',
+      message: 'a waiter fails: the server confirmed the subscription and delivered no message',
+      advice: expect.stringContaining('pub/sub'),
+    });
+    // The lock that the call waited for was released.
+    const isLock = /^holdfast:doctor:/;
+    expect((await server.keys()).filter((key) => isLock.test(key))).toEqual([]);
+  });
+
+  test('behind a slow link, a waiter works', async () => {
+    const server = await start();
+    const proxy = await FaultProxy.start(server.address);
+    stops.push(() => proxy.close());
+    proxy.delay(220, { direction: 'to-server' });
+    proxy.delay(220, { direction: 'to-client' });
+    const findings = await examine({ url: proxy.url }, {});
+    expect(findings.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('behind a proxy that does not confirm subscriptions, a waiter fails', async () => {
+    const server = await start();
+    const proxy = await FaultProxy.start(server.address);
+    stops.push(() => proxy.close());
+    proxy.swallow({ command: 'SUBSCRIBE', times: Infinity });
+    const findings = await examine({ url: proxy.url }, {});
+    expect(findings.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual(
+      expect.arrayContaining(['a waiter fails: the server did not confirm the subscription']),
+    );
+  });
+
   test('that may delete keys, and one whose memory is nearly full, are told with the setting to change', async () => {
     const server = await start();
     await server.command('CONFIG', 'SET', 'maxmemory', '1gb', 'maxmemory-policy', 'volatile-ttl');

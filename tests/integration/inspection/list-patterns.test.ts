@@ -42,10 +42,11 @@ test('random patterns match the names that Redis finds with KEYS', async () => {
   for (const name of names) await awaited(name);
   await plain.mset(...[...names].flatMap((name) => [name, 'x']));
   const client = await openClient({ url: server.url });
-  // Whether a range that begins with ASCII and ends beyond it has members depends on the machine of the server.
   const alphabets = [
     ['a', 'b', 'c', 'd', '-', '[', '[', ']', '^', '\\', '*', '?'],
     ['a', 'b', 'é', '☃', '[', '[', ']', '^', '\\', '*', '?'],
+    // Which bytes a range of ASCII and others has depends on the machine of the server. The client compares as on x86.
+    ...(process.arch === 'x64' ? [['a', 'c', 'é', '☃', '-', '-', '[', '[', ']', '^', '*']] : []),
   ];
   let matching = 0;
   for (let round = 0; round < 50; round++) {

@@ -23,6 +23,20 @@ async function listed(client: LockClient, options?: ListOptions): Promise<Map<st
   return entries;
 }
 
+test('a client does not count itself after its last waiting call', async () => {
+  const client = await openClient();
+  const hold = await holdElsewhere(client.getLock(freshName()));
+  const name = hold.lockName;
+  const other = await openClient();
+  await inFlow(() => other.getLock(name).tryLock(100));
+  // The subscription lingers for 0.5 s, and is ended together with others 0.1 s later.
+  const isSubscribed = async (): Promise<boolean> => ((await admin().pubsub('CHANNELS', `*${name}*`)) as []).length > 0;
+  const counted = new Set<number | undefined>();
+  while (await isSubscribed()) counted.add((await listed(other)).get(name)?.waiters);
+  expect([...counted]).toEqual([0]);
+  await hold.release();
+});
+
 test('an empty Redis has an empty list', async () => {
   expect(await listed(await openClient())).toEqual(new Map());
 });

@@ -60,13 +60,13 @@ test('the package has both builds with their types and the licences, and no unus
 
 test('subpaths do not make the root larger, and each of them is small', () => {
   const names = Object.keys(SUBPATHS);
-  expect(bytesOf(rootEsm())).toBeLessThan(540_000);
-  expect(bytesOf(['dist/index.cjs'])).toBeLessThan(550_000);
+  expect(bytesOf(rootEsm())).toBeLessThan(548_000);
+  expect(bytesOf(['dist/index.cjs'])).toBeLessThan(558_000);
   // The inspector has its page in each of the two files.
-  const most = (name: string): number => (name === 'inspector' ? 2 * (55_000 + 60_000) : 60_000);
+  const most = (name: string): number => (name === 'inspector' ? 2 * (55_000 + 61_000) : 60_000);
   const large = names.filter((name) => bytesOf([`dist/${name}.mjs`, `dist/${name}.cjs`]) > most(name));
   expect(large).toEqual([]);
-  expect(pack.bytes).toBeLessThan(342_000 + names.length * 12_000);
+  expect(pack.bytes).toBeLessThan(352_000 + names.length * 12_000);
 });
 
 test('the root loads no subpath, no peer besides ioredis, and no further module of Node', () => {
@@ -74,7 +74,7 @@ test('the root loads no subpath, no peer besides ioredis, and no further module 
     const specifiers = files.flatMap((file) => readImports(shipped(file)).map(({ specifier }) => specifier));
     return [...new Set(specifiers)].filter((specifier) => !specifier.startsWith('./')).sort();
   };
-  const modules = ['async_hooks', 'crypto', 'diagnostics_channel', 'dns', 'net', 'os', 'util', 'v8'].map(
+  const modules = ['async_hooks', 'crypto', 'diagnostics_channel', 'dns', 'events', 'net', 'os', 'util', 'v8'].map(
     (name) => `node:${name}`,
   );
   expect(loaded(rootEsm())).toEqual(['ioredis', 'mitt', ...modules, 'p-retry']);

@@ -8,6 +8,7 @@ import { PlainLockProtocol, plainRenewal } from '../../../src/protocols/plain-lo
 import type { ProtocolPort } from '../../../src/protocols/protocol-port.js';
 import { ReaderReleases } from '../../../src/protocols/reader-releases.js';
 import { ScriptExecutor } from '../../../src/redis/requests/script-executor.js';
+import { ServerIdentity } from '../../../src/redis/requests/server-identity.js';
 import type { ScriptRequest } from '../../../src/redis/requests/script-request.js';
 import type { AcquireReply, HandOffReply, HeldReply } from '../../../src/redis/scripts/replies.js';
 import type { FakeClock } from '../../support/time/fake-clock.js';
@@ -57,7 +58,7 @@ export class FakeClient {
     const fieldsOf = (): Promise<readonly string[]> => Promise.resolve([]);
     this.mechanisms = mechanismsOf({
       clientId: id,
-      server: 'fake',
+      server: new ServerIdentity('fake', executor, undefined),
       options,
       clock,
       reports: new Reports(id, clock, events),

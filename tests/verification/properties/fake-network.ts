@@ -154,6 +154,10 @@ export class FakeSubscriber implements ChannelSource {
     return this.#listeners.size;
   }
 
+  leaving(): Iterable<string> {
+    return [];
+  }
+
   want(channel: string, listener: ChannelListener): void {
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners.add(listener));
