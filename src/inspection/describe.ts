@@ -195,6 +195,9 @@ async function read(
   }
 }
 
+/** How often the subscribers are counted, while subscriptions of this client end. */
+const MOST_COUNTS = 3;
+
 /** For each inspection the number of clients that wait: the subscribers of its channels, without the own client if it is idle. */
 async function waitersOf(
   { keyPrefix, idleChannels }: Inspecting,
@@ -202,8 +205,16 @@ async function waitersOf(
   found: readonly Inspection[],
 ): Promise<readonly number[] | undefined> {
   const channels = found.map((inspection) => channelsOf(inspection, keyPrefix + inspection.name));
-  const counts = await server.subscribers(channels.flat()).catch(ifRefused(undefined));
-  const idle = idleChannels();
+  const asked = channels.flat();
+  let idle = idleChannels();
+  let counts: readonly number[] | undefined;
+  for (let again = MOST_COUNTS; again > 0; again -= 1) {
+    const before = idle;
+    counts = await server.subscribers(asked).catch(ifRefused(undefined));
+    idle = idleChannels();
+    // The server may or may not have counted a subscription of this client that has ended meanwhile.
+    if (asked.every((channel) => before.has(channel) === idle.has(channel))) break;
+  }
   let at = 0;
   const waiting = (channel: string): number => Math.max(0, (counts?.[at++] ?? 0) - (idle.has(channel) ? 1 : 0));
   return counts && channels.map((own) => own.reduce((sum, channel) => sum + waiting(channel), 0));
