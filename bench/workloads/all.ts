@@ -6,6 +6,7 @@ import { workloads as besideRedisson } from './beside-redisson.js';
 import * as cluster from './cluster.js';
 import * as contended from './contended.js';
 import * as fairLock from './fair-lock.js';
+import * as fleet from './fleet.js';
 import * as handOff from './hand-off.js';
 import * as hotLocks from './hot-locks.js';
 import { tasks as hotTasks } from './hot-tasks.js';
@@ -19,6 +20,7 @@ export const workloads = [
   ...uncontended.workloads,
   ...contended.workloads,
   ...fairLock.workloads,
+  ...fleet.workloads,
   ...handOff.workloads,
   ...hotLocks.workloads,
   ...sharing.workloads,
@@ -34,6 +36,7 @@ export const workloads = [
 export const tasks = {
   ...uncontended.tasks,
   ...contended.tasks,
+  ...fleet.tasks,
   ...handOff.tasks,
   ...hotTasks,
   ...sharing.tasks,

@@ -34,7 +34,7 @@ interface Round {
   readonly endedAt: number;
 }
 
-type Section = (number: number, work: () => Promise<void>) => Promise<void>;
+export type Section = (number: number, work: () => Promise<void>) => Promise<void>;
 let section: Section | undefined;
 
 /** At most `permits` sections at once, without a server. */
@@ -53,15 +53,20 @@ function withinProcess(permits: number): Section {
 
 /** `permits`: the share of this process, which only the ceiling uses. */
 async function openSharing(subject: Subject, url: string, permits: number): Promise<void> {
-  if (subject === CEILING) {
-    section = withinProcess(permits);
-    return;
-  }
+  section = subject === CEILING ? withinProcess(permits) : await sharedSection(subject, url, PERMITS);
+}
+
+/** Connects, and returns what runs one section. `permits`: those of the semaphore. */
+export async function sharedSection(
+  subject: Exclude<Subject, typeof CEILING>,
+  url: string,
+  permits: number,
+): Promise<Section> {
   if (subject === 'redis-semaphore') {
     const { Semaphore } = await import('redis-semaphore');
     const redis = await connect(url);
-    section = async (_, work) => {
-      const taken = new Semaphore(redis, NAME, PERMITS, { lockTimeout: 30_000, acquireTimeout: Infinity });
+    return async (_, work) => {
+      const taken = new Semaphore(redis, NAME, permits, { lockTimeout: 30_000, acquireTimeout: Infinity });
       await taken.acquire();
       try {
         await work();
@@ -69,26 +74,26 @@ async function openSharing(subject: Subject, url: string, permits: number): Prom
         await taken.release();
       }
     };
-    return;
   }
   const { createClient } = await import('holdfast');
   const client = createClient({ url });
   await client.ready();
   if (subject === 'holdfast withPermits') {
     const semaphore = client.getSemaphore(NAME);
-    await semaphore.trySetPermits(PERMITS);
-    section = (_, work) => semaphore.withPermits(work);
-  } else if (subject === 'holdfast withPermit') {
-    const semaphore = client.getPermitExpirableSemaphore(NAME);
-    await semaphore.trySetPermits(PERMITS);
-    section = (_, work) => semaphore.withPermit({ leaseTime: 30_000 }, work);
-  } else if (subject === 'holdfast lock') {
-    const lock = client.getLock(NAME);
-    section = (_, work) => lock.withLock(work);
-  } else {
-    const lock = client.getReadWriteLock(NAME);
-    section = (number, work) => (number % 20 === 0 ? lock.writeLock() : lock.readLock()).withLock(work);
+    await semaphore.trySetPermits(permits);
+    return (_, work) => semaphore.withPermits(work);
   }
+  if (subject === 'holdfast withPermit') {
+    const semaphore = client.getPermitExpirableSemaphore(NAME);
+    await semaphore.trySetPermits(permits);
+    return (_, work) => semaphore.withPermit({ leaseTime: 30_000 }, work);
+  }
+  if (subject === 'holdfast lock') {
+    const lock = client.getLock(NAME);
+    return (_, work) => lock.withLock(work);
+  }
+  const lock = client.getReadWriteLock(NAME);
+  return (number, work) => (number % 20 === 0 ? lock.writeLock() : lock.readLock()).withLock(work);
 }
 
 async function share({ flows, sectionsEach, most }: Shape): Promise<Round> {

@@ -23,7 +23,7 @@ function toolsJar() {
 }
 
 /**
- * @typedef {{ name: string, module: string, expected?: string, constants?: Record<string, string | number>, property?: string, invariants?: string }} Run
+ * @typedef {{ name: string, module: string, expected?: string, constants?: Record<string, string | number>, property?: string, invariants?: string, symmetry?: boolean }} Run
  * @type {(prefix: string, module: string, constants: Record<string, string | number>, expectations: Record<string, string>) => Run[]}
  */
 const mutantsOf = (prefix, module, constants, expectations) =>
@@ -33,6 +33,97 @@ const mutantsOf = (prefix, module, constants, expectations) =>
     expected,
     constants: { ...constants, Bug: `{"${bug}"}` },
   }));
+
+/** @returns {Run[]} */
+function wakeOneRuns() {
+  const three = { C: '{c1, c2, c3}' };
+  const four = { C: '{c1, c2, c3, c4}' };
+  const both = '{"down", "deaf"}';
+  const deaths = { MaxFault: 1, Deaths: both, Cuts: '{}' };
+  const cuts = { MaxFault: 1, Cuts: both, Deaths: '{}' };
+  const parkedCrash = { ...four, MaxJoin: 4, MaxJ: 0, MaxFault: 2, OnlyParked: 'TRUE', Cuts: '{}' };
+  const releaser = { Deputy: '"releaser"' };
+  const heals = { MaxJoin: 2, Probes: 'TRUE', MaxReg: 1 };
+  /** @type {[string, Record<string, string | number>, Partial<Run>?][]} */
+  const whole = [
+    ['two clients, a JVM', { MaxJ: 1 }],
+    ['four clients, five arrivals', { ...four, MaxJoin: 5, MaxJ: 0 }],
+    ['three clients, a JVM twice', { ...three, MaxJ: 2 }],
+    ['four clients, a death', { ...four, MaxJoin: 4, MaxJ: 0, ...deaths }],
+    ['four clients, a death, no count of receivers', { ...four, MaxJoin: 4, MaxJ: 0, ...deaths, Exact: 'FALSE' }],
+    ['four clients, parked ones crash', parkedCrash],
+    ['three clients, two cuts', { ...three, MaxJ: 0, ...cuts, MaxFault: 2 }],
+    ['three clients, a JVM, a cut', { ...three, ...cuts }],
+    ['three clients, a JVM, a death', { ...three, ...deaths }],
+    ['three clients, lost replies', { ...three, MaxJ: 0, MaxLost: 2 }],
+    ['two clients, a JVM, a lost reply', { MaxLost: 1 }],
+    ['failover without the roll', { ...three, MaxJ: 0, MaxReg: 1, Failover: 'TRUE' }],
+    ['a JVM forces', { ...three, Force: 'TRUE', LongListen: 'TRUE' }],
+    ['four clients, no fault, no deputy', { ...four, MaxJoin: 4, MaxJ: 0, Bug: '{"noDeputy"}' }],
+    ['three clients, a JVM, probes', { ...three, Probes: 'TRUE' }],
+    ['three clients, a JVM, a death, probes', { ...three, ...deaths, Probes: 'TRUE' }],
+    ['the roll is lost, probes', { ...heals, MaxJ: 0, Cuts: '{}' }, { property: 'Served' }],
+    ['all faults, probes', { ...heals, ...deaths, Cuts: '{"deaf"}' }, { property: 'Served' }],
+    ['a grant that leaves its entry costs a wake-up', { ...three, MaxJ: 0, Bug: '{"staysIn"}' }],
+    ['the releaser looks: four clients, a death', { ...four, ...releaser, MaxJoin: 4, MaxJ: 0, ...deaths }],
+    ['the releaser looks: two silent deaths', { ...parkedCrash, ...releaser, Deaths: '{"deaf"}' }],
+    ['the releaser looks: a JVM, a death', { ...three, ...releaser, ...deaths }],
+    [
+      'the roll is lost, no probes, liveness',
+      { ...heals, MaxJ: 0, Cuts: '{}', Probes: 'FALSE' },
+      { expected: 'Served', property: 'Served' },
+    ],
+    ['two silent deaths (the limit)', { ...parkedCrash, Deaths: '{"deaf"}' }, { expected: 'NoLostWakeUp' }],
+    ['the roll is lost, no probes (the limit)', { ...three, MaxJ: 0, MaxReg: 1 }, { expected: 'NoLostWakeUp' }],
+    ['a JVM forces within 1 s (the limit)', { ...three, Force: 'TRUE' }, { expected: 'NoLostWakeUp' }],
+    ['one of the roll is on duty, not two', { ...three, ...deaths, DutyRank: 1 }, { expected: 'NoLostWakeUp' }],
+    ['none of the roll is on duty', { DutyRank: 0 }, { expected: 'NoLostWakeUp' }],
+  ];
+  /** @type {Record<string, Record<string, string | number>>} */
+  const mutants = {
+    noWake: { MaxJ: 0 },
+    noRegister: { MaxJ: 0 },
+    noDeputy: { ...three, MaxJoin: 4, MaxJ: 0, MaxFault: 1, Deaths: '{"deaf"}', Cuts: '{}' },
+    noSkip: parkedCrash,
+    noForeign: {},
+    noPass: { ...four, MaxJoin: 4, MaxJ: 0 },
+    noDutyPass: three,
+    dutyToOne: { ...three, ...deaths },
+    leaveNoLook: { MaxJ: 0 },
+    staysUnseen: { MaxJ: 0 },
+    subNoLook: {},
+    resubNoLook: { MaxJ: 0, ...cuts },
+    noLeaseTimer: { MaxJ: 0, MaxFault: 1 },
+    noDuty: { ...four, ...releaser, MaxJoin: 4, MaxJ: 0, ...deaths },
+  };
+  const constantsOf = (/** @type {Record<string, string | number>} */ given) => ({ MaxJoin: 3, MaxJ: 1, ...given });
+  const module = 'MCWakeOne';
+  return [
+    ...whole.map(([name, given, more]) => ({
+      name: `wake one: ${name}`,
+      module,
+      constants: constantsOf(given),
+      ...more,
+      // A liveness property is checked without symmetry.
+      ...(more?.property !== undefined && { invariants: 'Exclusion', symmetry: false }),
+    })),
+    ...Object.entries(mutants).flatMap(([bug, given]) =>
+      mutantsOf('wake one', module, constantsOf(given), { [bug]: 'NoLostWakeUp' }),
+    ),
+    {
+      name: 'wake one: without passing on what is not used',
+      module,
+      expected: 'NoLostWakeUp',
+      constants: constantsOf({ ...three, MaxJoin: 4, MaxJ: 0, MaxLost: 1, Bug: '{"noDeputy", "swallows"}' }),
+    },
+    {
+      name: 'wake one, the releaser looks: without noDeputy',
+      module,
+      expected: 'NoLostWakeUp',
+      constants: constantsOf({ ...mutants.noDeputy, ...four, ...releaser, Bug: '{"noDeputy"}' }),
+    },
+  ];
+}
 
 const one = { Clients: '{1}', Waiters: '{"w1", "w2"}' };
 /** @type {Run[]} */
@@ -226,10 +317,11 @@ const runs = [
     constants: { JvmWait: 9 },
     invariants: 'LiveStay',
   },
+  ...wakeOneRuns(),
 ];
 
 /** @type {(jar: string, work: string, run: Run) => { verdict: string, states: string }} */
-function check(jar, work, { module, constants = {}, property, invariants }) {
+function check(jar, work, { module, constants = {}, property, invariants, symmetry = true }) {
   let config = readFileSync(join(folder, `${module.replace(/^MC/, '')}.cfg`), 'utf8');
   for (const [name, value] of Object.entries(constants)) {
     const line = new RegExp(`^  ${name} = .*$`, 'm');
@@ -237,6 +329,7 @@ function check(jar, work, { module, constants = {}, property, invariants }) {
     config = config.replace(line, `  ${name} = ${value}`);
   }
   if (invariants !== undefined) config = config.replace(/^INVARIANTS.*$/m, `INVARIANTS ${invariants}`);
+  if (!symmetry) config = config.replace(/^SYMMETRY.*$/m, '');
   const configFile = join(work, 'run.cfg');
   writeFileSync(configFile, property === undefined ? config : `${config}PROPERTY ${property}\n`);
   const { stdout } = spawnSync(
