@@ -399,10 +399,12 @@ test('while Redis is unavailable the page says since when, rows are grey and the
   await page.waitForFunction(() =>
     document.querySelector('#problems')!.textContent.startsWith('Redis does not answer.'),
   );
+  // Longer than two updates of the times. The last one may come after the times have stopped, and shows that moment.
+  const twoUpdates = () => page.evaluate(() => new Promise((resume) => setTimeout(resume, 600)));
+  await twoUpdates();
   const before = await shownRow(page, name);
   expect(before).toBeDefined();
-  // Longer than two updates of the times.
-  await page.evaluate(() => new Promise((resume) => setTimeout(resume, 600)));
+  await twoUpdates();
   expect(await shownRow(page, name)).toEqual(before);
   stall.lift();
   await page.waitForSelector('body:not(.stale) #connection[data-state=live]');
