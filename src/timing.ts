@@ -176,7 +176,7 @@ export const CONNECTIONS_MS = 2_000;
 export const CLOCK_DIFFERENCE_MS = 1_000;
 /** Lease of a probe. A probe that Redis refuses half-way leaves a key that ends by itself. */
 export const PROBE_LEASE_MS = 2_000;
-/** A probe waits for permits that nobody else has. */
+/** A probe waits for permits that no other client takes. */
 export const PROBE_WAIT_MS = 100;
 /** Between two looks whether the server has confirmed the subscription of that probe. */
 export const PROBE_LOOK_MS = 10;

@@ -1,7 +1,9 @@
 /* The member locks of a multi-lock or RedLock. */
 import type { CallSite } from '../ownership/call-site.js';
 import type { LockContext } from '../ownership/lock-context.js';
+import { within } from '../clock.js';
 import { InvalidArgumentError } from '../errors.js';
+import { onAbort } from '../waiting/limits/wait-limit.js';
 import { quoted } from '../visible.js';
 import { GroupMultiLock } from './group/group-lock.js';
 import { innermostHold } from '../holding/innermost-hold.js';
@@ -50,6 +52,25 @@ export function orderedMembers(
 /** The members whose name another member has, too, at what the configuration says is another server. */
 export const namesakesAmong = (members: Members): readonly Member[] =>
   members.filter((one) => members.some((other) => other !== one && other.protocol.key === one.protocol.key));
+
+/**
+ * Resolves when the servers of the members have told who they are: at the latest after the time of an attempt, after
+ * `ms`, or when the signal aborts.
+ */
+export async function whenIdentified(
+  members: readonly Member[],
+  { signal, ms = Infinity }: { readonly signal: AbortSignal | undefined; readonly ms?: number },
+): Promise<void> {
+  const unread = members.filter(({ runtime }) => runtime.server.isUnread);
+  const [first] = unread;
+  if (first === undefined || signal?.aborted === true) return;
+  const longest = Math.max(...unread.map(({ runtime }) => runtime.options.attemptMs));
+  let unwatch: (() => void) | undefined;
+  const aborted = new Promise<void>((end) => (unwatch = signal && onAbort(signal, end)));
+  const looks = Promise.all(unread.map(({ runtime }) => runtime.server.look()));
+  await within(first.runtime.clock.clock, Math.min(longest, ms), Promise.race([looks, aborted]));
+  unwatch?.();
+}
 
 export function checkMembers(given: readonly unknown[]): Members {
   if (given.length === 0) throw new InvalidArgumentError('locks', 'at least one lock', 'none');

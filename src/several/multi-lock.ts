@@ -24,6 +24,7 @@ import {
   contextOf,
   namesakesAmong,
   orderedMembers,
+  whenIdentified,
   wouldHaveToWait,
   type Member,
   type Members,
@@ -34,10 +35,14 @@ type Outage = RedisUnavailableError | NotReplicatedError;
 const isOutage = (error: unknown): error is Outage =>
   error instanceof RedisUnavailableError || error instanceof NotReplicatedError;
 
-/** `isAgreed`: whether every process takes the members in this order, as far as their servers tell now. */
+/**
+ * `isAgreed`: whether every process takes the members in this order, as far as their servers tell now. `isAway`: whether
+ * the client has no connection to one of them.
+ */
 interface MemberOrder {
   readonly members: Members;
   readonly isAgreed: () => boolean;
+  readonly isAway: () => boolean;
 }
 
 /**
@@ -75,7 +80,7 @@ export class MultiLock extends JointLock {
     const members = orderedMembers(given, 'together');
     super(members, 'multi', members.length, contextOf(given, context));
     this.#namesakes = namesakesAmong(members);
-    this.#fixedOrder = { members, isAgreed: () => true };
+    this.#fixedOrder = { members, isAgreed: () => true, isAway: () => false };
   }
 
   /** @internal */
@@ -222,20 +227,12 @@ export class MultiLock extends JointLock {
    */
   async #order(limit: WaitLimit, signal: AbortSignal | undefined): Promise<MemberOrder> {
     const members = this.#namesakes;
-    const { clock } = this.members[0].runtime;
-    const longest = Math.max(...members.map(({ runtime }) => runtime.options.attemptMs));
-    const ms = Math.min(longest, waitTimeLeft(limit, clock.now()));
-    if (signal?.aborted !== true && members.some(({ runtime }) => runtime.server.isUnread)) {
-      let unwatch: (() => void) | undefined;
-      const aborted = new Promise<void>((end) => (unwatch = signal && onAbort(signal, end)));
-      const looks = Promise.all(members.map(({ runtime }) => runtime.server.look()));
-      await within(clock.clock, ms, Promise.race([looks, aborted]));
-      unwatch?.();
-    }
+    await whenIdentified(members, { signal, ms: waitTimeLeft(limit, this.members[0].runtime.clock.now()) });
     const known = members.map(({ runtime }) => runtime.server.known);
     return {
       members: orderedMembers(this.members, 'together', byIdentity),
       isAgreed: () => members.every(({ runtime }, at) => known[at] !== undefined && runtime.server.known === known[at]),
+      isAway: () => members.some(({ runtime }) => runtime.server.isAway),
     };
   }
 
@@ -252,7 +249,8 @@ export class MultiLock extends JointLock {
     const { least, most } = OTHER_ORDER_MS;
     const check = (): Timer =>
       clock.setTimer(clock.now() + least + Math.random() * (most - least), () => {
-        if (order.isAgreed()) timer = check();
+        // A call sleeps through an outage. Without one of the servers, no call could get all members.
+        if (order.isAgreed() || order.isAway()) timer = check();
         else over.abort();
       });
     let timer = check();

@@ -1,4 +1,3 @@
-import { within } from '../clock.js';
 import { pause, waitLimitOf, waitTimeLeft, type WaitLimit } from '../waiting/limits/wait-limit.js';
 import { currentHolds, runAmong } from '../ownership/flow.js';
 import type { LockContext } from '../ownership/lock-context.js';
@@ -26,6 +25,7 @@ import {
   namesakesAmong,
   orderedMembers,
   waitedLong,
+  whenIdentified,
   type Member,
 } from './members.js';
 import { releaseHolds } from './multi-lock.js';
@@ -99,9 +99,7 @@ export class RedLock extends JointLock {
 
   /** Takes the members when their servers have told who they are, or do not reply. */
   async #takeKnown(unread: readonly Member[], call: LockCall, settle: LockSettle): Promise<void> {
-    const longest = Math.max(...unread.map(({ runtime }) => runtime.options.attemptMs));
-    const looks = Promise.all(unread.map(({ runtime }) => runtime.server.look()));
-    await within(this.#first.runtime.clock.clock, longest, looks);
+    await whenIdentified(unread, call);
     if (call.signal?.aborted === true) settle.failed(new LockAbortedError(this.name, call.signal.reason));
     else this.#take(call, settle);
   }

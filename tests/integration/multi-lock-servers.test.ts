@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type LockClient } from '../../src/client/create-client.js';
 import { inFlow, outcome, pause } from '../support/clients/lock-clients.js';
+import { FaultProxy } from '../support/proxy/proxy.js';
 import { runFixture } from '../support/processes/fixture-process.js';
 import { SharedCounter } from '../support/processes/shared-counter.js';
 import { freshName } from '../support/redis.js';
@@ -127,6 +128,30 @@ describe('a call that waits for a member while it holds another one of the name'
       return now.length === 1 && JSON.stringify(now) !== JSON.stringify(owners);
     }, 'another owner of the call has the first member');
     await end();
+  });
+
+  test('sleeps through an outage of a server, longer than a command deadline', async () => {
+    const [a, b] = servers as [RedisServer, RedisServer];
+    const name = freshName();
+    const holders = open(address(a), address(b));
+    const busy = await Promise.all(holders.map((client) => inFlow(() => client.getLock(name).acquire())));
+    const ways = await Promise.all([a, b].map((server) => FaultProxy.start(server.address)));
+    const [mine, other] = open(...ways.map(({ url }) => url)) as [LockClient, LockClient];
+    const waits = notedWaits(mine, other);
+    const call = inFlow(() => mine.getMultiLock(mine.getLock(name), other.getLock(name)).acquire());
+    await until(() => waits.length === 1, 'it waits for the first member');
+    await busy[waits[0]!]!.release();
+    await until(() => waits.length === 2, 'it waits for the second member');
+    const way = ways[waits[1]!]!;
+    const refused = way.refuse('reset');
+    way.cut();
+    // Longer than the longest time between two looks, and a command deadline.
+    await pause(3_500);
+    refused.lift();
+    await busy[waits[1]!]!.release();
+    await (await call).release();
+    await Promise.all([mine, other].map((client) => client.close()));
+    await Promise.all(ways.map((each) => each.close()));
   });
 
   test('ends by its signal, and by its time', async () => {

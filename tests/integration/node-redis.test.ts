@@ -12,7 +12,7 @@ import {
   type NodeRedisCredentialsProvider,
   type NodeRedisSource,
 } from '../../src/redis/connections/node-redis.js';
-import { startupNodesOf } from '../../src/redis/connections/own-connection.js';
+import { startupNodesOf } from '../../src/redis/connections/user-connection.js';
 import { admin, freshName, testRedisUrl } from '../support/redis.js';
 
 const PASSWORD = 'p@ss/w#rd';

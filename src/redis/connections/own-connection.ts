@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../clock.js';
 import { askBeforeConnect, readBeforeConnect, warnOnce, type CredentialsSource } from './credentials.js';
 import { detached } from './detached.js';
 import type { NodeAddress } from '../cluster-slots.js';
-import { withKnownScheme, type UserConnection } from './user-connection.js';
+import { startupNodesOf, withKnownScheme, type UserConnection } from './user-connection.js';
 import { pauseAfter } from '../../back-off.js';
 import { DISCONNECT_MS, RECONNECT_JITTER_MS, RECONNECT_PAUSES, REJECTED_MS } from '../../timing.js';
 
@@ -77,10 +77,6 @@ export function nameOf(given: UserConnection): string {
   const name = isCluster(given) ? given.options.redisOptions?.connectionName : given.options.connectionName;
   return /^[!-~]*$/.test(name ?? '') ? (name ?? '') : '';
 }
-
-/** The nodes that the user specified. Only the type marks `startupNodes` as private, and `duplicate()` copies it. */
-export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
-  (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
 
 export function nodeOptions(node: ClusterNode): RedisOptions {
   if (typeof node === 'number') return { port: node };

@@ -1,4 +1,4 @@
-import { Redis, type Cluster, type RedisOptions } from 'ioredis';
+import { Redis, type Cluster, type ClusterNode, type RedisOptions } from 'ioredis';
 import { InvalidArgumentError } from '../../errors.js';
 
 /**
@@ -143,13 +143,17 @@ export function hasServers(given: UserConnection): boolean {
   return list === undefined || (Array.isArray(list) && list.length > 0 && list.every(Boolean));
 }
 
+/** The nodes that the user specified. Only the type marks `startupNodes` as private, and `duplicate()` copies it. */
+export const startupNodesOf = (given: Cluster): readonly ClusterNode[] =>
+  (given as unknown as { startupNodes: ClusterNode[] }).startupNodes;
+
 /**
  * @throws {InvalidArgumentError} The connection was made from an address with a scheme that ioredis does not know. Its host
  *   is then that scheme, and its path has the rest of the address, with the password.
  */
 export function checkAddress(given: UserConnection): void {
   if (given.isCluster) {
-    for (const node of (given as unknown as { startupNodes: readonly unknown[] }).startupNodes)
+    for (const node of startupNodesOf(given as Cluster))
       if (typeof node === 'string' && node.includes('://')) withKnownScheme(node, 'redis');
     return;
   }

@@ -27,6 +27,11 @@ export class ServerIdentity {
     return this.#isCurrent ? this.#read?.id : undefined;
   }
 
+  /** Whether the client has no connection to the server. Not known of a cluster. */
+  get isAway(): boolean {
+    return this.database !== undefined && this.#session === undefined;
+  }
+
   /** Whether a look could tell more: the client has not asked on its connection. */
   get isUnread(): boolean {
     return this.database !== undefined && !this.#isCurrent;

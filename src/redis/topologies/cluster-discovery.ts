@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { within, type Clock, type Timer } from '../../clock.js';
 import { addressText, slotRanges, type NodeAddress, type SlotRange } from '../cluster-slots.js';
-import { nodeOptions, openNodeConnection, startupNodesOf, type OwnTerms } from '../connections/own-connection.js';
+import { nodeOptions, openNodeConnection, type OwnTerms } from '../connections/own-connection.js';
+import { startupNodesOf } from '../connections/user-connection.js';
 import { failureKind, withoutArguments } from '../server-error.js';
 import { NEWER_MAP_MS } from '../../timing.js';
 

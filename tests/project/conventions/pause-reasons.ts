@@ -122,7 +122,7 @@ export const PAUSES: readonly { reason: string; files: Readonly<Record<string, r
       'tests/faults/unanswered-tries.test.ts': ['1_000'],
       'tests/faults/unknown-outcomes.slow.test.ts': ['200', '200', '400'],
       'tests/integration/events.test.ts': ['1_000'],
-      'tests/integration/multi-lock-servers.test.ts': ['2_500'],
+      'tests/integration/multi-lock-servers.test.ts': ['2_500', '3_500'],
       'tests/integration/red-lock-late-grants.slow.test.ts': ['800'],
       'tests/integration/red-lock-turns.slow.test.ts': ['2_500'],
       'tests/integration/red-lock.slow.test.ts': ['200'],
