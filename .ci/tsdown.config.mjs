@@ -12,15 +12,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
  *
  * @type {typeof import('./lua/script-text.cjs')}
  */
-const { scriptText } = createRequire(import.meta.url)('./lua/script-text.cjs');
+const { scriptModule } = createRequire(import.meta.url)('./lua/script-text.cjs');
 
 const scripts = {
   name: 'lua',
   /** @param {string} id */
-  load: (id) =>
-    id.endsWith('.lua')
-      ? { code: `export default ${JSON.stringify(scriptText(readFileSync(id, 'utf8')))};`, moduleType: 'js' }
-      : null,
+  load: (id) => (id.endsWith('.lua') ? { code: scriptModule(readFileSync(id, 'utf8')), moduleType: 'js' } : null),
 };
 
 /** Files that are imported as text: `./page/inspector.css?text`. */

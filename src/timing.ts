@@ -51,6 +51,8 @@ export const LINGER_MS = 500;
  * nodes. Without a limit, a series could last forever.
  */
 export const STREAK_MS = 1_000;
+/** Time for which the client sends no request about the roll of a lock after Redis has refused one. */
+export const ROLL_REFUSED_MS = 60_000;
 /** Sections without a request may follow one another for so long before other events of the process get their turn. */
 export const LOCAL_TURN_MS = 2;
 /** Longest pause between two refreshes of fair waiters. Three refreshes must fit into `fairWaiterTimeout`. */

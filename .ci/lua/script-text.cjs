@@ -31,11 +31,39 @@ const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--[^\n]*/g;
  *
  * @param {string} source
  */
-exports.scriptText = (source) => {
-  const whole = exports.withIncludes(source);
+exports.scriptText = (source) => linesOf(exports.withIncludes(source));
+
+/** @param {string} text */
+function linesOf(text) {
   // A long string or comment may span lines; no script needs one.
-  if (/\[=*\[/.test(whole)) throw new Error('a script has a long bracket, which this cannot read');
-  const code = whole.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));
+  if (/\[=*\[/.test(text)) throw new Error('a script has a long bracket, which this cannot read');
+  const code = text.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));
   const lines = code.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join('\n');
+}
+
+/**
+ * A module whose default export is the text of a script. It imports what the script includes, so that a bundle of several
+ * scripts has each included file once.
+ *
+ * @param {string} source
+ */
+exports.scriptModule = (source) => {
+  // It refuses what cannot be included.
+  exports.withIncludes(source);
+  /** @type {string[]} */
+  const imports = [];
+  /** @type {string[]} */
+  const parts = [];
+  let at = 0;
+  for (const { index, 0: line, 2: file } of source.matchAll(INCLUDE)) {
+    parts.push(JSON.stringify(linesOf(source.slice(at, index))));
+    // Every script is in a folder beside that of the included files.
+    imports.push(`import lib${imports.length} from '../${file}';`);
+    parts.push(`lib${imports.length - 1}`);
+    at = index + line.length;
+  }
+  parts.push(JSON.stringify(linesOf(source.slice(at))));
+  const texts = parts.filter((part) => part !== '""');
+  return `${imports.join('\n')}\nexport default ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}].join('\\n')`};`;
 };

@@ -63,8 +63,9 @@ export async function closeClient(
   return { drained, holds };
 }
 
-async function whenReleased({ lines, compensations }: Wiring): Promise<void> {
+async function whenReleased({ lines, compensations, executor }: Wiring): Promise<void> {
   // A pending try may still acquire the lock after its call was rejected. The client then releases the lock.
   await lines.whenIdle();
   await compensations.whenDone();
+  await executor.rolls.whenDone();
 }

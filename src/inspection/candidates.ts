@@ -1,4 +1,5 @@
 /* Derives the names of objects from the keys and channels of a server. */
+import { ROLLS } from '../redis/keys.js';
 import { escapeGlob } from './glob.js';
 
 /** One series of SCAN pages. */
@@ -31,6 +32,8 @@ const UUID = /:[\da-f]{8}(?:-[\da-f]{4}){4}[\da-f]{8}$/i;
 /** The keys of the objects that a scanned key may belong to. */
 export function keysMeantBy(key: string, type: Scan['type']): string[] {
   if (type === 'zset') {
+    // The key of a roll ends in the name of its lock, if the name has braces.
+    if (key.startsWith(`${ROLLS}:`)) return [];
     if (key.startsWith(FAIR_TIMEOUTS)) return unprefixed(key.slice(FAIR_TIMEOUTS.length));
     const inner = key.endsWith(TAKEN_PERMITS) ? key.slice(0, -TAKEN_PERMITS.length) : '';
     return inner.includes('{') ? unprefixed(inner) : [];

@@ -2,7 +2,7 @@ import type { Reports } from '../diagnostics/reports.js';
 import { InvalidArgumentError, RedisUnavailableError } from '../errors.js';
 import { groupOf, nameOf, type Named } from '../lock-name.js';
 import { refuseUnknown, type ResolvedOptions } from '../options.js';
-import type { ProtocolPort } from '../protocols/protocol-port.js';
+import { NO_ROLL, type ProtocolPort } from '../protocols/protocol-port.js';
 import { isOwner } from '../protocols/plain-lock-protocol.js';
 import * as keys from '../redis/keys.js';
 import { forceUnlock as script } from '../redis/scripts/object.js';
@@ -80,7 +80,16 @@ async function request(forcing: Forcing, key: string, owner: string): Promise<bo
         executor.run(
           script,
           [...lockKeys],
-          [owner, publish, ...channels, keys.readHoldBase(key), options.fairLockWaitTimeout, number, sequence],
+          [
+            owner,
+            publish,
+            ...channels,
+            keys.readHoldBase(key),
+            ...(port.rollOf?.(key) ?? NO_ROLL),
+            options.fairLockWaitTimeout,
+            number,
+            sequence,
+          ],
         ),
       ({ number, sequence }) => executor.run(cancel, [requests], [number, sequence]),
     );

@@ -7,7 +7,7 @@ import type { AcquireReply, HandOffReply, HeldReply } from '../redis/scripts/rep
 import { subscribersArg, type OwnSubscribers } from '../redis/scripts/script.js';
 import type { LockProtocol } from './lock-protocol.js';
 import { PlainLockProtocol } from './plain-lock-protocol.js';
-import type { ProtocolPort } from './protocol-port.js';
+import { NO_ROLL, type ProtocolPort } from './protocol-port.js';
 
 /** The plain lock with a counter. The script of every acquisition increments the counter. */
 export class FencedLockProtocol extends PlainLockProtocol {
@@ -31,7 +31,8 @@ export class FencedLockProtocol extends PlainLockProtocol {
   }
 
   override acquire(owner: string, leaseMs: number): ScriptRequest<AcquireReply> {
-    return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [owner, leaseMs, this.tokens]);
+    const args = [owner, leaseMs, this.tokens, '', '', 0, 0] as const;
+    return this.port.executor.run(scripts.acquire, [this.key, this.tokenKey], [...args]);
   }
 
   override acquireNested(
@@ -46,8 +47,12 @@ export class FencedLockProtocol extends PlainLockProtocol {
   }
 
   override handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply> {
-    const { executor, publish } = this.port;
-    const args = [from, to, leaseMs, publish, this.channel, subscribersArg(ours), this.tokens] as const;
-    return executor.run(scripts.handOff, [this.key, this.tokenKey], [...args]);
+    const { executor, publish, rollOf } = this.port;
+    const [waiters, own] = rollOf?.(this.key) ?? NO_ROLL;
+    return executor.run(
+      scripts.handOff,
+      [this.key, this.tokenKey],
+      [from, to, leaseMs, publish, this.channel, subscribersArg(ours), waiters, own, 1, '', 0, this.tokens],
+    );
   }
 }

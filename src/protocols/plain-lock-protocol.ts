@@ -1,7 +1,7 @@
 import { groupOf, nameOf, type Named } from '../lock-name.js';
 import type { LockKind } from '../events.js';
 import type { LockProtocol, RemainingHold, RenewalItem, RenewalScript } from './lock-protocol.js';
-import type { ProtocolPort } from './protocol-port.js';
+import { NO_ROLL, type ProtocolPort } from './protocol-port.js';
 import { lockChannel } from '../redis/keys.js';
 import type { ScriptExecutor } from '../redis/requests/script-executor.js';
 import type { ScriptRequest } from '../redis/requests/script-request.js';
@@ -79,7 +79,7 @@ export class PlainLockProtocol implements LockProtocol {
 
   /** Only a kind with a queue in Redis reads `_waits`. */
   acquire(owner: string, leaseMs: number, _waits: boolean): ScriptRequest<AcquireReply> {
-    return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs]);
+    return this.port.executor.run(scripts.acquire, [this.key], [owner, leaseMs, '', '', 0, 0]);
   }
 
   acquireNested(owner: string, holdCount: number, leaseMs: number): ScriptRequest<HeldReply> {
@@ -91,11 +91,13 @@ export class PlainLockProtocol implements LockProtocol {
   }
 
   release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
-    const { executor, publish } = this.port;
+    const { executor, publish, rollOf } = this.port;
     // Nearly every release has one owner. A literal has room for exactly its elements; a spread makes V8 reserve more.
     const [owner] = owners;
-    const args = owners.length === 1 ? [publish, this.channel, owner as string] : [publish, this.channel, ...owners];
-    return executor.run(scripts.release, [this.key], args);
+    const [waiters, own] = rollOf?.(this.key) ?? NO_ROLL;
+    return owners.length === 1
+      ? executor.run(scripts.release, [this.key], [publish, this.channel, -1, waiters, own, 1, '', 0, owner as string])
+      : executor.run(scripts.release, [this.key], [publish, this.channel, -1, waiters, own, 1, '', 0, ...owners]);
   }
 
   fieldOf(owner: string): string {
@@ -108,8 +110,13 @@ export class PlainLockProtocol implements LockProtocol {
   }
 
   handOff(from: string, to: string, leaseMs: number, ours: OwnSubscribers): ScriptRequest<HandOffReply> {
-    const { executor, publish } = this.port;
-    return executor.run(scripts.handOff, [this.key], [from, to, leaseMs, publish, this.channel, subscribersArg(ours)]);
+    const { executor, publish, rollOf } = this.port;
+    const [waiters, own] = rollOf?.(this.key) ?? NO_ROLL;
+    return executor.run(
+      scripts.handOff,
+      [this.key],
+      [from, to, leaseMs, publish, this.channel, subscribersArg(ours), waiters, own, 1, '', 0],
+    );
   }
 }
 

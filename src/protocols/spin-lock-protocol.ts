@@ -4,7 +4,7 @@ import type { ScriptRequest } from '../redis/requests/script-request.js';
 import type { ReleaseReply } from '../redis/scripts/replies.js';
 import * as scripts from '../redis/scripts/spin-lock.js';
 import { PlainLockProtocol } from './plain-lock-protocol.js';
-import type { ProtocolPort } from './protocol-port.js';
+import { NO_ROLL, type ProtocolPort } from './protocol-port.js';
 
 /** Computes the next pause from the pause before it and the number of failed tries. */
 export type Pauses = (before: number, failures: number) => number;
@@ -39,6 +39,7 @@ export class SpinLockProtocol extends PlainLockProtocol {
   }
 
   override release(owners: readonly string[]): ScriptRequest<ReleaseReply> {
-    return this.port.executor.run(scripts.release, [this.key], [...owners]);
+    const { executor, publish, rollOf } = this.port;
+    return executor.run(scripts.release, [this.key], [publish, ...(rollOf?.(this.key) ?? NO_ROLL), ...owners]);
   }
 }

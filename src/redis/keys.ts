@@ -10,6 +10,9 @@ function suffixName(name: string, suffix: string): string {
   return name.includes('{') ? `${name}:${suffix}` : `{${name}}:${suffix}`;
 }
 
+/** What the key of every roll begins with. */
+export const ROLLS = 'holdfast_waiters';
+
 export const lockChannel = (name: string): string => prefixName('redisson_lock__channel', name);
 export const fairQueueKey = (name: string): string => prefixName('redisson_lock_queue', name);
 export const fairTimeoutsKey = (name: string): string => prefixName('redisson_lock_timeout', name);
@@ -18,6 +21,12 @@ export const fairAliveKey = (name: string): string => prefixName('holdfast_alive
 /** The channel on which one waiter of a fair lock learns that its turn has come. */
 export const fairChannel = (name: string, owner: string): string => `${lockChannel(name)}:${owner}`;
 export const tokenKey = (name: string): string => prefixName('redisson_lock_token', name);
+/**
+ * Not a key of Redisson. The roll of the clients that are parked until a lock is free. The locks `x` and `{x}` share one
+ * slot, so the key ends in the name if the name has braces: the two locks need two rolls.
+ */
+export const rollKey = (name: string): string =>
+  `${prefixName(ROLLS, name)}:lock${name.includes('{') ? `:${name}` : ''}`;
 export const readWriteChannel = (name: string): string => prefixName('redisson_rwlock', name);
 /** The prefix of the keys of all read holds. Scripts append to it. It is never a key itself. */
 export const readHoldBase = (name: string): string => (name.includes('{') ? name : `{${name}}`);

@@ -29,4 +29,4 @@ export function missingRule(message: string, { keys, channel, publish, source }:
 
 /** A pattern for all channels of one kind: their names begin with the same prefix. */
 const channelPattern = (channel: string): string =>
-  `${/^redisson_[a-z]+(?:__channel__|__channel:|:)/.exec(channel)?.[0] ?? channel}*`;
+  `${/^(?:redisson|holdfast)_[a-z]+(?:__channel__|__channel:|:)/.exec(channel)?.[0] ?? channel}*`;

@@ -13,6 +13,7 @@ import { forceUnlock, inspect, inspectAll } from '../../src/redis/scripts/object
 import { heldValue } from '../support/lua/group-values.js';
 import { projectFiles } from '../support/project/project-files.js';
 import { admin } from '../support/redis.js';
+import { OWN, wakingProperties, withRoll } from './roll.js';
 import { between, describeScript, type ScriptBench } from './script-bench.js';
 
 const NONE = [0, 0, 0];
@@ -135,16 +136,55 @@ const CLIENT = '11111111-0795-4907-87fd-6c719a6b4586';
 
 const forcing = (
   { run, name, channel }: ScriptBench,
-  { sequence = 1, notAfter = 0, owner = OWNER }: { sequence?: number; notAfter?: number; owner?: string } = {},
+  {
+    sequence = 1,
+    notAfter = 0,
+    owner = OWNER,
+    roll = ['', ''],
+  }: { sequence?: number; notAfter?: number; owner?: string; roll?: readonly [string, string] } = {},
 ): Promise<unknown> =>
   run(
     [name, fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name), requestsKey(name, CLIENT)],
-    ...[owner, 'PUBLISH', channel, readWriteChannel(name), readHoldBase(name), 300_000, 0, sequence, notAfter],
+    ...[owner, 'PUBLISH', channel, readWriteChannel(name), readHoldBase(name), ...roll, 300_000, 0, sequence, notAfter],
   );
 const lane = async ({ name }: ScriptBench): Promise<string | null> => admin().hget(requestsKey(name, CLIENT), '0');
 
+const forced = wakingProperties(forceUnlock.script!.source, {
+  done: 1,
+  payload: '0',
+  form: 'one',
+  hold: ({ name }) => admin().hset(name, OWNER, '1'),
+  keys: ({ name }) => [name, fairQueueKey(name), fairTimeoutsKey(name), fairAliveKey(name), requestsKey(name, CLIENT)],
+  args: ({ name, channel }, { publish, waiters, own }) => [
+    ...[OWNER, publish, channel, readWriteChannel(name), readHoldBase(name), waiters, own, 300_000, 0, 1, 0],
+  ],
+});
+
 describeScript(forceUnlock, {
+  '7': {
+    ...forced['7'],
+    'a repeat replies as the first run': withRoll(async (roll, bench) => {
+      await admin().hset(bench.name, OWNER, '1');
+      await admin().set(roll.key, 'not a roll');
+      expect(await forcing(bench, { roll: [roll.key, OWN] })).toBe(7);
+      expect(await forcing(bench, { roll: [roll.key, OWN] })).toBe(7);
+      expect(await lane(bench)).toBe('1:7');
+    }),
+  },
   '1': {
+    ...forced.done,
+    'a fair lock and a read-write lock wake nobody of the roll': withRoll(async (roll, bench) => {
+      const { name } = bench;
+      await roll.park('a');
+      await admin().hset(name, OWNER, '1');
+      await admin().rpush(fairQueueKey(name), 'live');
+      expect(await forcing(bench, { roll: [roll.key, OWN] })).toBe(1);
+      await admin().del(fairQueueKey(name));
+      await admin().hset(name, { mode: 'write', [`${OWNER}:write`]: '1' });
+      expect(await forcing(bench, { roll: [roll.key, OWN], sequence: 2 })).toBe(1);
+      expect(await roll.told()).toBe('');
+      expect(await roll.parked()).toBe('a');
+    }),
     'a lock of one owner is free with any hold count, and a waiter is woken': async (bench) => {
       await admin().hset(bench.name, OWNER, '3');
       expect(await forcing(bench)).toBe(1);

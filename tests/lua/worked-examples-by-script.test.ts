@@ -87,6 +87,7 @@ async function pass(name: string, ms: number): Promise<void> {
   }
 }
 
+const UNPARKED = ['', '', 0, 0] as const;
 const toLock = (name: string): [string, string] => ['PUBLISH', lockChannel(name)];
 const toReaders = (name: string): [string, string] => ['PUBLISH', readWriteChannel(name)];
 const toSemaphore = (name: string): [string, string] => ['PUBLISH', semaphoreChannel(name)];
@@ -117,8 +118,8 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
       {
         step: 'A acquires one lock, N the other',
         does: async (name) => [
-          await run(lock.acquire, [name], [A, 5_000]),
-          await run(lock.acquire, [`${name}:l2`], [N, 8_000]),
+          await run(lock.acquire, [name], [A, 5_000, ...UNPARKED]),
+          await run(lock.acquire, [`${name}:l2`], [N, 8_000, ...UNPARKED]),
         ],
         reply: [granted, granted],
         keys: { myLock: [{ A: '1' }, 5_000], 'myLock:l2': [{ N: '1' }, 8_000] },
@@ -136,19 +137,24 @@ const EXAMPLES: Readonly<Record<string, { readonly of: string; readonly rows: re
     rows: [
       {
         step: 'A acquires',
-        does: (name) => run(lock.acquire, [name], [A, 30_000]),
+        does: (name) => run(lock.acquire, [name], [A, 30_000, ...UNPARKED]),
         reply: granted,
         keys: { myLock: [{ A: '1' }, 30_000] },
       },
       {
         step: 'N acquires',
-        does: (name) => run(lock.acquire, [name], [N, 30_000]),
+        does: (name) => run(lock.acquire, [name], [N, 30_000, ...UNPARKED]),
         reply: busyFor(30_000),
       },
-      { step: 'A releases', does: (name) => run(spin.release, [name], [A]), reply: 'freed', keys: {} },
+      {
+        step: 'A releases',
+        does: (name) => run(spin.release, [name], ['PUBLISH', '', '', A]),
+        reply: 'freed',
+        keys: {},
+      },
       {
         step: 'the next try of N',
-        does: (name) => run(lock.acquire, [name], [N, 30_000]),
+        does: (name) => run(lock.acquire, [name], [N, 30_000, ...UNPARKED]),
         reply: granted,
         keys: { myLock: [{ N: '1' }, 30_000] },
       },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { Redis } from 'ioredis';
+import { ROLLS } from '../../src/redis/keys.js';
 import { AFTER_TEST } from './jest/after-test.mjs';
 import { neverAFlake } from './serious.js';
 import { topology } from './servers/topology.mjs';
@@ -23,7 +24,7 @@ const endings: (() => Promise<unknown>)[] = [];
 
 /** Leftovers that the leak check after each test ignores, with the reason. */
 interface Exemption {
-  readonly of: 'keys' | 'everything';
+  readonly of: 'keys' | 'rolls' | 'everything';
   readonly reason: string;
 }
 let ofFile: Exemption | undefined;
@@ -40,6 +41,11 @@ export function leavesKeys(reason: string): void {
   exempt({ of: 'keys', reason });
 }
 
+/** A client dies while it is parked: its entry stays in the roll of the lock, which expires within a minute. */
+export function leavesRolls(reason: string): void {
+  exempt({ of: 'rolls', reason });
+}
+
 /** Something lives on between the tests of the file. A hook of the file calls `expectNothingLeft` at its end. */
 export function withoutLeakCheck(reason: string): void {
   exempt({ of: 'everything', reason });
@@ -50,8 +56,17 @@ export function withoutLeakCheck(reason: string): void {
   ofTest = undefined;
   if (exemption?.of === 'everything') return;
   if (exemption?.of === 'keys') await admin().flushdb();
+  if (exemption?.of === 'rolls') await deleteRolls();
   await expectNothingLeft();
 };
+
+/** Deletes the rolls that expire. Any other roll is a leftover. */
+export async function deleteRolls(): Promise<void> {
+  for (const key of await admin().keys(`${ROLLS}:*`)) {
+    const left = await admin().pttl(key);
+    if (left > 0 && left <= 60_000) await admin().del(key);
+  }
+}
 
 // Remove leftovers of an earlier file in the database of this worker.
 beforeAll(() => admin().flushdb());

@@ -100,7 +100,8 @@ test('one command frees a lock of several possible owners while its slot migrate
   const { master } = await bench.cluster.shardOf(name);
   await master.command('HSET', name, 'a', 1);
   const move = await bench.cluster.beginMove(keySlot(name), await bench.otherMaster(master));
-  const released = master.command('EVAL', release.script!.source, 1, name, 'PUBLISH', lockChannel(name), 'a', 'b');
+  const args = ['PUBLISH', lockChannel(name), -1, '', '', 1, '', 0, 'a', 'b'];
+  const released = master.command('EVAL', release.script!.source, 1, name, ...args);
   expect(await released).toBe(1);
   expect(await master.command('EXISTS', name).catch(String)).toContain('ASK');
   await move.finish();

@@ -1,6 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { keysMeantBy, keysOfChannel } from '../../src/inspection/candidates.js';
-import { fairTimeoutsKey, latchChannel, requestsKey, semaphoreChannel, takenPermitsKey } from '../../src/redis/keys.js';
+import {
+  fairTimeoutsKey,
+  latchChannel,
+  requestsKey,
+  rollKey,
+  semaphoreChannel,
+  takenPermitsKey,
+} from '../../src/redis/keys.js';
 
 const NAMES = ['a', 'a:b', '{a}', 'a{b}c', '{a}:{b}', 'a}b', 'ümlaut ☃', 'a:timeout', '{a}:timeout', '*'];
 const CLIENT = '8743c9c0-0795-4907-87fd-6c719a6b4586';
@@ -17,6 +24,9 @@ test.each(NAMES)('the keys and channels of %j lead back to it', (name) => {
 test.each([
   ['holdfast_requests:{a}', 'hash'],
   ['session:timeout', 'zset'],
+  [rollKey('a'), 'zset'],
+  [rollKey('a:timeout'), 'zset'],
+  [rollKey('{a}:timeout'), 'zset'],
 ] as const)('the key %s of a %s is of no object', (key, type) => {
   expect(keysMeantBy(key, type)).toEqual([]);
 });

@@ -33,7 +33,7 @@ export function commandArgsOf<Reply>(
   return commandArgs;
 }
 
-/** The channel that the script publishes to. In the arguments, the channel follows the publish command. */
+/** The channel on which the script may be refused to publish. In the arguments, it follows the publish command. */
 export function channelOf(args: RequestArgs, publish: string): string | undefined {
   const at = args.findIndex((arg) => arg === publish || arg === PUBLISH_COMMAND);
   return at < 0 ? undefined : String(args[at + 1]);

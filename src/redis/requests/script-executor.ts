@@ -1,19 +1,23 @@
 import type { Clock } from '../../clock.js';
 import { RedisUnavailableError } from '../../errors.js';
 import type { Operation } from '../scripts/script.js';
+import { Rolls } from './rolls.js';
 import { ScriptRequest, type RequestTerms } from './script-request.js';
 import type { CommandRoutes } from '../topologies/topology.js';
 
 /** Runs every script and every plain read. */
 export class ScriptExecutor implements RequestTerms {
   closed = false;
+  readonly rolls: Rolls;
 
   constructor(
     readonly routes: CommandRoutes,
     readonly clock: Clock,
     readonly commandTimeout: number,
     readonly attemptMs: number,
-  ) {}
+  ) {
+    this.rolls = new Rolls(this, clock);
+  }
 
   /** Sends the operation, and returns its pending request. */
   run<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(

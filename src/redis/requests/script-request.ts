@@ -8,7 +8,8 @@ import { commandArgsOf } from './command-args.js';
 import { mayHaveWritten, refusalOf } from './refused-request.js';
 import { retry } from './retry.js';
 import { wakeAtOwner } from './wake-at-owner.js';
-import { TOO_LATE, type InsteadOf } from '../scripts/script.js';
+import { ROLL_UNREADABLE } from '../scripts/replies.js';
+import { TOO_LATE, type InsteadOf, type Roll } from '../scripts/script.js';
 import { failureKind, isSplitSlot, TooLateError } from '../server-error.js';
 import type { CommandRoutes, Route } from '../topologies/topology.js';
 
@@ -27,6 +28,7 @@ export interface RequestTerms {
   readonly attemptMs: number;
   /** The client is closed. */
   readonly closed: boolean;
+  readonly rolls: { wake(lock: string, roll: Roll): void };
 }
 
 /**
@@ -147,6 +149,7 @@ export class ScriptRequest<Reply> {
     }
     this.#doubt.attemptAnswered();
     attempt.over = true;
+    if (raw === 0 || raw === ROLL_UNREADABLE || attempt.asking) this.#wakeParked();
     if (this.#isSettled) return;
     try {
       this.reply = attempt.operation.reply(raw);
@@ -157,6 +160,12 @@ export class ScriptRequest<Reply> {
     this.sentAt = attempt.sentAt;
     if (attempt.asking) wakeAtOwner(this.operation, this.keys, this.args, this.executor.routes, this.reply);
     this.#finish();
+  }
+
+  /** This request or an earlier one may have freed the lock, and woken nobody. */
+  #wakeParked(): void {
+    const roll = this.operation.rollOf?.(this.args);
+    if (roll !== undefined) this.executor.rolls.wake(this.keys[0] as string, roll);
   }
 
   #refusal(error: Error): RefusedError {

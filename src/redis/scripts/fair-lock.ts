@@ -21,9 +21,12 @@ export const release = bind(fairLockRelease, {
   ifSplit: ([lock], [publish, channel, , ...owners]) => ({
     operation: releaseHash,
     keys: [lock],
-    args: [publish, channel, ...owners],
+    args: [publish, channel, ...NO_ROLL, ...owners],
   }),
 });
+
+/** The arguments of the plain release for a roll that it leaves alone: a fair lock wakes the head of its queue only. */
+const NO_ROLL = [-1, '', '', 0, '', 0] as const;
 
 /** A release with the reply of a hand-over that freed the lock. */
 const releaseInstead = bind(lockRelease, { reply: replyFreed, publishedPayload: freedPayload });
@@ -36,7 +39,7 @@ export const handOff = bind(fairLockHandOff, {
   ifSplit: ([lock], [from, , , , publish, channel]) => ({
     operation: releaseInstead,
     keys: [lock],
-    args: [publish, channel, from],
+    args: [publish, channel, ...NO_ROLL, from],
   }),
 });
 

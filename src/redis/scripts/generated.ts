@@ -19,9 +19,11 @@ import latchTrySetSource from '../../../lua/latch/try-set.lua';
 import lockAcquireNestedSource from '../../../lua/lock/acquire-nested.lua';
 import lockAcquireSource from '../../../lua/lock/acquire.lua';
 import lockHandOffSource from '../../../lua/lock/hand-off.lua';
+import lockLeaveSource from '../../../lua/lock/leave.lua';
 import lockReleasePartialSource from '../../../lua/lock/release-partial.lua';
 import lockReleaseSource from '../../../lua/lock/release.lua';
 import lockRenewSource from '../../../lua/lock/renew.lua';
+import lockWakeSource from '../../../lua/lock/wake.lua';
 import objectForceUnlockSource from '../../../lua/object/force-unlock.lua';
 import objectInspectAllSource from '../../../lua/object/inspect-all.lua';
 import objectInspectSource from '../../../lua/object/inspect.lua';
@@ -114,26 +116,42 @@ export const fencedLockAcquireNested: Script<
 
 export const fencedLockAcquire: Script<
   [lock: string, token: string],
-  [owner: string, leaseMs: number, tokens: string]
+  [owner: string, leaseMs: number, tokens: string, waiters: string, station: string, since: number, registered: number]
 > = {
   name: 'fenced-lock/acquire',
   source: fencedLockAcquireSource,
-  sha: '2243ec093cf2be7d8a452b3c31ffc5314227bdc9',
+  sha: '9c7aa75c2eb457f8e1e21da610800bb048adda1a',
   notAfter: 'last',
-  writtenAt: [[21, 30]],
+  writtenAt: [
+    [26, 31],
+    [36, 46],
+  ],
 };
 
 export const fencedLockHandOff: Script<
   [lock: string, token: string],
-  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number, tokens: string]
+  [
+    from: string,
+    to: string,
+    leaseMs: number,
+    publish: string,
+    channel: string,
+    ours: number,
+    waiters: string,
+    own: string,
+    most: number,
+    station: string,
+    since: number,
+    tokens: string,
+  ]
 > = {
   name: 'fenced-lock/hand-off',
   source: fencedLockHandOffSource,
-  sha: '22f8d93305ef5e86e5889e10c9458d2339da006b',
+  sha: '2f0f06f6c8858c8c48246111e8964f4550801aae',
   notAfter: 'last',
   writtenAt: [
-    [19, 21],
-    [23, 34],
+    [28, 65],
+    [67, 78],
   ],
 };
 
@@ -244,29 +262,56 @@ export const lockAcquireNested: Script<[lock: string], [owner: string, count: nu
   writtenAt: [[10, 11]],
 };
 
-export const lockAcquire: Script<[lock: string], [owner: string, leaseMs: number]> = {
+export const lockAcquire: Script<
+  [lock: string],
+  [owner: string, leaseMs: number, waiters: string, station: string, since: number, registered: number]
+> = {
   name: 'lock/acquire',
   source: lockAcquireSource,
-  sha: 'b7cf4e2e98aff652daec46dcb951207d82f8be0d',
+  sha: 'd2f53905f5ca18eb8b7dcba401dd394bf1de7ecc',
   notAfter: 'last',
   writtenAt: [
-    [9, 11],
-    [14, 15],
+    [10, 13],
+    [16, 17],
+    [34, 38],
   ],
 };
 
 export const lockHandOff: Script<
   [lock: string],
-  [from: string, to: string, leaseMs: number, publish: string, channel: string, ours: number]
+  [
+    from: string,
+    to: string,
+    leaseMs: number,
+    publish: string,
+    channel: string,
+    ours: number,
+    waiters: string,
+    own: string,
+    most: number,
+    station: string,
+    since: number,
+  ]
 > = {
   name: 'lock/hand-off',
   source: lockHandOffSource,
-  sha: 'e6671514f87770406b3afe458d46f0a2cd7bf666',
+  sha: '8ae238d334fb4493baa0095d7a2aaa552d2dcbc3',
   notAfter: 'last',
   writtenAt: [
-    [19, 21],
-    [23, 25],
+    [28, 65],
+    [67, 69],
   ],
+};
+
+export const lockLeave: Script<
+  [waiters: string],
+  [lock: string, publish: string, own: string, station: string, duty: number]
+> = {
+  name: 'lock/leave',
+  source: lockLeaveSource,
+  sha: '9e57da77e85c423ab77c639f7778e40318308c8f',
+  notAfter: 'last',
+  writtenAt: [[8, 39]],
 };
 
 export const lockReleasePartial: Script<[lock: string], [owner: string, count: number, lease: number]> = {
@@ -277,12 +322,25 @@ export const lockReleasePartial: Script<[lock: string], [owner: string, count: n
   writtenAt: [[9, 10]],
 };
 
-export const lockRelease: Script<[lock: string], [publish: string, channel: string, ...owners: string[]]> = {
+export const lockRelease: Script<
+  [lock: string],
+  [
+    publish: string,
+    channel: string,
+    ours: number,
+    waiters: string,
+    own: string,
+    most: number,
+    station: string,
+    since: number,
+    ...owners: string[],
+  ]
+> = {
   name: 'lock/release',
   source: lockReleaseSource,
-  sha: '25f31e57eed7175a93f7259eb09ed30bb84d1356',
+  sha: '7c3716b0745cf381eb12e344b3d4896b99e56b29',
   notAfter: undefined,
-  writtenAt: [],
+  writtenAt: [[7, 41]],
 };
 
 export const lockRenew: Script<[...locks: string[]], [...ownersAndLeases: (string | number)[]]> = {
@@ -296,6 +354,14 @@ export const lockRenew: Script<[...locks: string[]], [...ownersAndLeases: (strin
   ],
 };
 
+export const lockWake: Script<[waiters: string], [lock: string, publish: string, own: string, most: number]> = {
+  name: 'lock/wake',
+  source: lockWakeSource,
+  sha: '9426fcca1904c2ed87540285fdc880a188634137',
+  notAfter: undefined,
+  writtenAt: [[3, 30]],
+};
+
 export const objectForceUnlock: Script<
   [lock: string, queue: string, timeouts: string, alive: string, requests: string],
   [
@@ -304,6 +370,8 @@ export const objectForceUnlock: Script<
     channel: string,
     readWrite: string,
     base: string,
+    waiters: string,
+    own: string,
     waitMs: number,
     lane: number,
     sequence: number,
@@ -311,11 +379,11 @@ export const objectForceUnlock: Script<
 > = {
   name: 'object/force-unlock',
   source: objectForceUnlockSource,
-  sha: '199092fead3a48c3da48d87a3125aae8755609df',
+  sha: '49a7c46c06045e028609ebbff33c3f1c3ca6dfb7',
   notAfter: 'last',
   writtenAt: [
-    [42, 43],
-    [45, 110],
+    [43, 44],
+    [46, 140],
   ],
 };
 
@@ -742,10 +810,13 @@ export const semaphoreTrySet: Script<
   ],
 };
 
-export const spinLockRelease: Script<[lock: string], [...owners: string[]]> = {
+export const spinLockRelease: Script<
+  [lock: string],
+  [publish: string, waiters: string, own: string, ...owners: string[]]
+> = {
   name: 'spin-lock/release',
   source: spinLockReleaseSource,
-  sha: 'c0f06de2e94ef030512c5acb4b9ae46f3feb05e1',
+  sha: '126556cda5f2677e5d7a0523eda57206ba4bb4cc',
   notAfter: undefined,
-  writtenAt: [],
+  writtenAt: [[5, 30]],
 };

@@ -2,20 +2,24 @@ import {
   lockAcquire,
   lockAcquireNested,
   lockHandOff,
+  lockLeave,
   lockRelease,
   lockReleasePartial,
   lockRenew,
+  lockWake,
 } from './generated.js';
 import {
   freedPayload,
   isGrant,
   replyAcquire,
+  replyDone,
   replyHandOff,
   replyHeld,
   replyRelease,
   replyRenewals,
+  replyWake,
 } from './replies.js';
-import { bind } from './script.js';
+import { bind, rollIn } from './script.js';
 
 export const acquire = bind(lockAcquire, { reply: replyAcquire, isGrant });
 
@@ -23,9 +27,24 @@ export const acquireNested = bind(lockAcquireNested, { reply: replyHeld });
 
 export const releasePartial = bind(lockReleasePartial, { reply: replyHeld });
 
-export const release = bind(lockRelease, { reply: replyRelease, publishedPayload: freedPayload });
+export const release = bind(lockRelease, {
+  reply: replyRelease,
+  publishedPayload: freedPayload,
+  rollOf: ([, , , waiters, own, most]) => rollIn(waiters, own, most),
+});
 
-export const handOff = bind(lockHandOff, { reply: replyHandOff, isGrant, publishedPayload: freedPayload });
+export const handOff = bind(lockHandOff, {
+  reply: replyHandOff,
+  isGrant,
+  publishedPayload: freedPayload,
+  rollOf: ([, , , , , , waiters, own, most]) => rollIn(waiters, own, most),
+});
+
+/** Wakes parked clients after a release that could not. */
+export const wake = bind(lockWake, { reply: replyWake });
+
+/** Takes a client off the roll. `false`: Redis refuses the roll. */
+export const leave = bind(lockLeave, { reply: replyDone });
 
 /** One reply for each lock. */
 export const renew = bind(lockRenew, {

@@ -1,7 +1,7 @@
 import { objectForceUnlock, objectInspect, objectInspectAll } from './generated.js';
-import { replyDone } from './replies.js';
+import { replyForced } from './replies.js';
 import type { TimeLeft } from '../../lease-time.js';
-import { bind, defineRead, replyArray, replyInt, replyText, replyTexts, replyTimeLeft } from './script.js';
+import { bind, defineRead, replyArray, replyInt, replyText, replyTexts, replyTimeLeft, rollIn } from './script.js';
 
 export interface InspectReply {
   readonly type: string;
@@ -29,7 +29,10 @@ export const inspectAll = bind(objectInspectAll, {
 export const expireIn = defineRead<[ms: string], number>('pexpire', replyInt);
 
 /** Frees a lock of any kind if the owner has it. */
-export const forceUnlock = bind(objectForceUnlock, { reply: replyDone });
+export const forceUnlock = bind(objectForceUnlock, {
+  reply: replyForced,
+  rollOf: ([, , , , , waiters, own]) => rollIn(waiters, own, 1),
+});
 
 function replyInspect(raw: unknown): InspectReply {
   const [type, left, content, queue, token, permits, sizes] = replyArray(raw);

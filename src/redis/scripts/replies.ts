@@ -27,6 +27,16 @@ export interface Busy {
   readonly openedAtUs?: number | undefined;
   /** The semaphore does not exist. */
   readonly isMissing?: true;
+  /** The request has asked Redis to park its client. */
+  readonly parked?: Parked;
+}
+
+/** What a client learns that is parked in the roll of a lock. */
+interface Parked {
+  /** A holder may belong to a client that does not read the roll, such as a JVM. */
+  readonly isForeign: boolean;
+  /** Place in the roll, from 0; `undefined`: Redis refused the roll. */
+  readonly rank: number | undefined;
 }
 
 /** An owner that has the lock opened or released a hold. */
@@ -77,13 +87,20 @@ const busyFor = (ms: number): Busy => (ms < 0 ? BUSY : { kind: 'busy', retryAfte
 /** A token is text in the reply, because it may exceed the safe integers. Every other value is an integer. */
 const tokenIn = (raw: unknown): bigint | undefined => (typeof raw === 'string' && raw !== '' ? BigInt(raw) : undefined);
 
+/** A number: the lease that is left. An array: the client is parked, too. */
+function replyBusy(raw: unknown): Busy {
+  if (!Array.isArray(raw)) return busyFor(replyInt(raw));
+  const [left = -1, foreign, rank = -1] = replyInts(raw);
+  return { ...busyFor(left), parked: { isForeign: foreign === 1, rank: rank < 0 ? undefined : rank } };
+}
+
 export function replyAcquire(raw: unknown): AcquireReply {
-  return raw === null ? GRANTED : busyFor(replyInt(raw));
+  return raw === null ? GRANTED : replyBusy(raw);
 }
 
 export function replyFencedAcquire(raw: unknown): AcquireReply {
   const token = tokenIn(raw);
-  return token === undefined ? busyFor(replyInt(raw)) : { kind: 'granted', token };
+  return token === undefined ? replyBusy(raw) : { kind: 'granted', token };
 }
 
 /** -1: too few permits are free, and it is unknown when more will be. -2: the semaphore does not exist. */
@@ -116,8 +133,14 @@ export function replyFencedHeld(raw: unknown): HeldReply {
   return GONE;
 }
 
+/** The reply of a script that freed a lock and could not read its roll, so that it woke nobody. */
+export const ROLL_UNREADABLE = 7;
+/** The numbers with which a release and a hand-over say that they freed a lock. */
+const FREED_BY_RELEASE: readonly number[] = [1, 5, 6, ROLL_UNREADABLE];
+const FREED_BY_HAND_OFF: readonly number[] = [2, 5, 6, ROLL_UNREADABLE];
+
 export function replyRelease(raw: unknown): ReleaseReply {
-  return replyInt(raw) === 1 ? 'freed' : 'gone';
+  return FREED_BY_RELEASE.includes(replyInt(raw)) ? 'freed' : 'gone';
 }
 
 export function replyReleases(raw: unknown): ReleaseReply[] {
@@ -131,18 +154,18 @@ export function replyGroupRelease(raw: unknown): ReleaseReply {
 
 export function replyHandOff(raw: unknown): HandOffReply {
   const n = replyInt(raw);
-  return n === 1 ? HANDED : n === 2 ? FREED : GONE;
+  return n === 1 ? HANDED : FREED_BY_HAND_OFF.includes(n) ? FREED : GONE;
 }
 
 export function replyFencedHandOff(raw: unknown): HandOffReply {
   const token = tokenIn(raw);
   if (token !== undefined) return { kind: 'handed', token };
-  return replyInt(raw) === 2 ? FREED : GONE;
+  return FREED_BY_HAND_OFF.includes(replyInt(raw)) ? FREED : GONE;
 }
 
 /** A release in place of a hand-over. */
 export function replyFreed(raw: unknown): HandOffReply {
-  return replyInt(raw) === 1 ? FREED : GONE;
+  return replyRelease(raw) === 'freed' ? FREED : GONE;
 }
 
 const renewed = (ms: number): RenewalReply => (ms > 0 ? { remainingMs: ms } : 'lost');
@@ -157,6 +180,17 @@ export function replyRenewals(raw: unknown): RenewalReply[] {
 
 /** Whether the script did what the request wanted. */
 export const replyDone = (raw: unknown): boolean => replyInt(raw) === 1;
+
+/** Whether the owner of a forced unlock had the lock. */
+export const replyForced = (raw: unknown): boolean => replyRelease(raw) === 'freed';
+
+/** `refused`: Redis refuses the roll. `elsewhere`: the slot migrates, and the roll may be at the other node. */
+export type WakeReply = 'woken' | 'refused' | 'elsewhere';
+
+export function replyWake(raw: unknown): WakeReply {
+  const n = replyInt(raw);
+  return n === -1 ? 'refused' : n === -2 ? 'elsewhere' : 'woken';
+}
 
 /** Payload of the message that a script has published when it freed the lock. */
 export const freedPayload = (reply: ReleaseReply | HandOffReply): string | undefined =>

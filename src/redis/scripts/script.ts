@@ -39,10 +39,25 @@ export interface Operation<Keys extends readonly string[], Args extends readonly
   readonly isGrant?: ((reply: Reply) => boolean) | undefined;
   /** The payload that the script has published if it sends this reply. Absent if no waiter depends on the message. */
   readonly publishedPayload?: ((reply: Reply) => string | undefined) | undefined;
+  /**
+   * The roll whose clients the script wakes when it frees the lock. `undefined`: it leaves the roll alone. Absent for a
+   * script that knows no roll.
+   */
+  rollOf?(args: Args): Roll | undefined;
   /** What to do instead of another attempt if a migrating slot keeps the keys on two nodes. */
   ifSplit?(keys: Keys, args: Args): IfSplit<Reply>;
   /** Never set. Makes the type parameters part of the type. */
   readonly types?: [Keys, Args];
+}
+
+/** The list, in Redis, of the clients that are parked until a lock is free. */
+export interface Roll {
+  /** Its key. */
+  readonly waiters: string;
+  /** Prefix of the channel of each client. */
+  readonly own: string;
+  /** Number of clients to wake. */
+  readonly most: number;
 }
 
 export interface InsteadOf<Reply> {
@@ -60,7 +75,7 @@ type IfSplit<Reply> = InsteadOf<Reply> | 'fail' | 'retry';
 /** What a binding adds to a script. */
 type Decoding<Keys extends readonly string[], Args extends readonly (string | number)[], Reply> = Pick<
   Operation<Keys, Args, Reply>,
-  'reply' | 'isGrant' | 'publishedPayload' | 'ifSplit'
+  'reply' | 'isGrant' | 'publishedPayload' | 'rollOf' | 'ifSplit'
 >;
 
 export function bind<Keys extends readonly string[], Args extends readonly (string | number)[], Reply>(
@@ -85,6 +100,10 @@ export const subscribersArg = (ours: OwnSubscribers): number => (ours === 'not c
 
 /** Stands for PUBLISH or SPUBLISH in the arguments until the servers have replied which one they support. */
 export const PUBLISH_COMMAND = '\0publish';
+
+/** The roll that the arguments of a request name. `own` is empty: the script leaves it alone. */
+export const rollIn = (waiters: string, own: string, most: number): Roll | undefined =>
+  own === '' ? undefined : { waiters, own, most };
 
 /** The reply of a script that ran after its not-after time and therefore changed nothing. */
 export const TOO_LATE = -3;

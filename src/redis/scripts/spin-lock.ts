@@ -1,5 +1,8 @@
 import { spinLockRelease } from './generated.js';
 import { replyRelease } from './replies.js';
-import { bind } from './script.js';
+import { bind, rollIn } from './script.js';
 
-export const release = bind(spinLockRelease, { reply: replyRelease });
+export const release = bind(spinLockRelease, {
+  reply: replyRelease,
+  rollOf: ([, waiters, own]) => rollIn(waiters, own, 1),
+});

@@ -9,6 +9,9 @@ import { runOperation as run } from '../../support/lua/run-operation.js';
 import { Comparison, type Deviation } from './comparison.js';
 import { Names, Pace, type Scenario, type Step } from './recording.js';
 
+/** The first arguments of a release. */
+const freeing = (lock: string) => ['PUBLISH', lockChannel(lock), -1, '', '', 1, '', 0] as const;
+
 /** Replaces each script of Redisson by its counterpart of Holdfast, and compares the results. */
 export async function replayScripts(
   scenario: Scenario,
@@ -158,7 +161,7 @@ class ScriptReplay {
     const sentAt = this.#pace.now();
     const reply =
       holds.length === 0
-        ? await run(scripts.acquire, keys, [owner, leaseMs])
+        ? await run(scripts.acquire, keys, [owner, leaseMs, '', '', 0, 0])
         : await run(scripts.acquireNested, keys, [owner, holds.length + 1, leaseMs]);
     if (reply.kind === 'busy') return reply.retryAfterMs ?? -1;
     if (reply.kind === 'gone') return reply.kind;
@@ -176,7 +179,7 @@ class ScriptReplay {
     }
     this.#held.get(key)?.delete(owner);
     const ours = this.names.ours(key);
-    return (await run(scripts.release, [ours], ['PUBLISH', lockChannel(ours), owner])) === 'freed' ? 1 : null;
+    return (await run(scripts.release, [ours], [...freeing(ours), owner])) === 'freed' ? 1 : null;
   }
 
   async #force(key: string): Promise<1 | 0> {
@@ -184,7 +187,7 @@ class ScriptReplay {
     const owners = await run(reads.hkeys, [ours], []);
     this.#held.delete(key);
     if (owners.length === 0) return 0;
-    return (await run(scripts.release, [ours], ['PUBLISH', lockChannel(ours), ...owners])) === 'freed' ? 1 : 0;
+    return (await run(scripts.release, [ours], [...freeing(ours), ...owners])) === 'freed' ? 1 : 0;
   }
 
   async #renew(keys: readonly string[], [lease = '', ...owners]: readonly string[]): Promise<number[]> {

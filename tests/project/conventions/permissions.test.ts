@@ -26,7 +26,9 @@ const ROWS: Readonly<Record<string, { scripts: readonly string[]; reads: readonl
 function commandsOf(path: string): string[] {
   const code = readScript(path).replace(/--.*/g, '');
   const named = [...code.matchAll(/redis\.p?call\('([A-Z]+)'/g)].map(([, command]) => command!.toLowerCase());
-  return [...named, ...(/redis\.call\(publish/.test(code) ? ['publish'] : [])].filter((command) => command !== 'time');
+  return [...named, ...(/redis\.p?call\(publish/.test(code) ? ['publish'] : [])].filter(
+    (command) => command !== 'time',
+  );
 }
 
 test('every script belongs to a row', () => {

@@ -40,7 +40,7 @@ export function bodyDepartures({ keys, args, returns, body }: LuaHeader): string
 
   const isLiteral = (value: string) => /^(-?\d+|nil)$/.test(value);
   // The results of local functions are no replies of the script. Errors are described in words.
-  const script = code.replace(/^local function .*\n(?: .*\n)*end$/gm, '');
+  const script = code.replace(/^( *)local function .*\n(?:\1 .*\n)*\1end$/gm, '');
   const answered = [...script.matchAll(/\breturn +(?!redis\.error_reply)(.+?)(?: +end)?$/gm)].map(([, value]) =>
     value!.trim(),
   );

@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { scriptText, withIncludes } from '../../../.ci/lua/script-text.cjs';
+import { runInNewContext } from 'node:vm';
+import { scriptModule, scriptText, withIncludes } from '../../../.ci/lua/script-text.cjs';
 import { ALL_SCRIPTS } from './lock-scripts.js';
 import { admin } from '../redis.js';
+import { readProjectFile } from '../project/project-files.js';
+import { SCRIPT_FILES } from './script-files.js';
 
 test('a script is sent without comments, indentation and blank lines', () => {
   const source = '-- lock/x: says\n\nlocal a = 1 -- why\nif a then\n  -- more\n  return a -- b\nend\n';
@@ -29,6 +32,19 @@ test('Redis can load every script as it is sent', async () => {
     expect(source).not.toMatch(/^\s*--|^\s*$/m);
     expect(await admin().script('LOAD', source)).toBe(sha);
   }
+});
+
+test.each(SCRIPT_FILES)('the bundle has the text of %s, and imports what it includes', (path) => {
+  const source = readProjectFile(path);
+  const code = scriptModule(source);
+  const imports = [...code.matchAll(/^import (\w+) from '\.\.\/(.*)';$/gm)].map(([, name = '', file = '']) => ({
+    name,
+    file,
+  }));
+  expect(imports).toHaveLength([...source.matchAll(/^ *-- include: /gm)].length);
+  const texts = imports.map(({ name, file }) => [name, scriptText(readProjectFile(`lua/${file}`))]);
+  const [, exported = ''] = code.split('export default ');
+  expect(runInNewContext(exported, Object.fromEntries(texts) as Record<string, string>)).toBe(scriptText(source));
 });
 
 describe('an include', () => {

@@ -6,6 +6,7 @@ import { SABOTAGES } from './nemesis.mjs';
 import { PROMISES } from './promises.mjs';
 import { RED_LOCKS } from './red-locks.mjs';
 import { REQUESTS } from './requests.mjs';
+import { ROLL } from './roll.mjs';
 import { SHARING } from './sharing.mjs';
 import { TENURES } from './tenures.mjs';
 import { WAITING } from './waiting.mjs';
@@ -13,6 +14,7 @@ import { WAITING } from './waiting.mjs';
 /** All that can be taken out. */
 export const MECHANISMS = [
   ...REQUESTS,
+  ...ROLL,
   ...TENURES,
   ...CLOCKS,
   ...WAITING,

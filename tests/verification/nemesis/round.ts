@@ -531,12 +531,13 @@ class Round implements Bench {
   }
 
   /**
-   * Tokens stay forever, lanes for one hour. The latch of a killed process still waits for its last count-down, and so
+   * Tokens stay forever, lanes for one hour, and the roll of a lock for a minute after a parked client died. The latch of a killed process still waits for its last count-down, and so
    * does a latch whose count-down or deletion was lost in a failover.
    */
   #stays(key: string): boolean {
     if (key === WRONG_TYPE || key === WRONG_TYPE_AT_REST) return true;
     if (key.startsWith('redisson_lock_token:') || key.startsWith('holdfast_requests:')) return true;
+    if (key.startsWith('holdfast_waiters:')) return true;
     if (kindOf(key) !== 'latch') return false;
     const lost = this.#history.some((event) => event.type === 'broken' && isOf(event.locks, latchLock(key)));
     return lost || this.#dead.some(({ name }) => key.includes(`.${name}.`));

@@ -119,7 +119,7 @@ export class FakeServer {
     this.onChange({ kind, key, owner, before, after: ttl });
   }
 
-  #acquire([key]: string[], [owner, lease, notAfter]: string[]): unknown {
+  #acquire([key]: string[], [owner, lease, , , , , notAfter]: string[]): unknown {
     if (this.#late(notAfter)) return TOO_LATE;
     const found = this.#find(key!);
     const left = this.#left(key!);
@@ -142,7 +142,9 @@ export class FakeServer {
     return 1;
   }
 
-  #release([key]: string[], [, ...owners]: string[]): unknown {
+  #release([key]: string[], args: string[]): unknown {
+    // The first eight are about the wake-up.
+    const owners = args.slice(8);
     const found = this.holder(key!);
     if (found === undefined || !owners.includes(found.owner)) return 0;
     this.#free(key!);
@@ -150,7 +152,7 @@ export class FakeServer {
     return 1;
   }
 
-  #handOff([key]: string[], [from, to, lease, , , ours, notAfter]: string[]): unknown {
+  #handOff([key]: string[], [from, to, lease, , , ours, , , , , , notAfter]: string[]): unknown {
     if (this.#late(notAfter)) return TOO_LATE;
     const found = this.#find(key!);
     if (found?.fields.has(to!)) return 1;

@@ -2,9 +2,9 @@ import type { Difference } from './scenario.js';
 
 /*
  * Every difference that the comparison allows, with its reason. In addition, a release of Redisson keeps an unlock
- * latch for a moment (3.52 until it expires), semaphores and latches of Holdfast keep lanes, and its fair waiters keep
- * a set of live waiters. The other side ignores those keys (redisson_unlock_latch, holdfast_requests, holdfast_alive),
- * so they are left out.
+ * latch for a moment (3.52 until it expires), semaphores and latches of Holdfast keep lanes, its fair waiters keep a set
+ * of live waiters, and its other waiters the roll of a lock. The other side ignores those keys (redisson_unlock_latch,
+ * holdfast_requests, holdfast_alive, holdfast_waiters), so they are left out.
  */
 
 /** Remaining ms: Redisson, Holdfast. */

@@ -19,8 +19,8 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return found`;
 
-/** Latches and lanes are each kind's own affair: see the table of differences. */
-const OWN_AFFAIR = /^(redisson_unlock_latch|holdfast_requests|holdfast_alive):/;
+/** Latches, lanes and rolls are each kind's own affair: see the table of differences. */
+const OWN_AFFAIR = /^(redisson_unlock_latch|holdfast_requests|holdfast_alive|holdfast_waiters):/;
 
 /** The keys of both kinds, read in one moment. Members of a set of permits are bytes, and come as hex. */
 export async function readBoth(redis: Redis): Promise<[string, KeyState][]> {
