@@ -130,14 +130,20 @@ function uncontended(name: string, flows: number): Workload {
 }
 
 async function oneRound({ server }: Setting, contenders: readonly Contender[], shape: Shape) {
-  const { result: rounds, requests } = await server.countCommands(['publish', 'del'], () =>
+  const {
+    result: rounds,
+    requests,
+    commands,
+  } = await server.countCommands(['publish', 'del'], () =>
     Promise.all(contenders.map((contender) => contender.contend(shape))),
   );
   const ms = Math.max(...rounds.map(({ endedAt }) => endedAt)) - Math.min(...rounds.map(({ startedAt }) => startedAt));
+  const sections = contenders.length * shape.flows * shape.sectionsEach;
   return {
-    rate: (contenders.length * shape.flows * shape.sectionsEach * 1_000) / ms,
+    rate: (sections * 1_000) / ms,
     longestWaitMs: Math.max(...rounds.map(({ longestWaitMs }) => longestWaitMs)),
-    requests,
+    requests: requests / sections,
+    commands: commands / sections,
   };
 }
 
@@ -162,6 +168,8 @@ function contended(name: string, processes: number, shape: Shape): Workload {
         figures: {
           'sections/s': median(measured[i]!.map(({ rate }) => rate)),
           'longest wait ms': median(measured[i]!.map(({ longestWaitMs }) => longestWaitMs)),
+          'requests/section': median(measured[i]!.map(({ requests }) => requests)),
+          'commands/section': median(measured[i]!.map(({ commands }) => commands)),
         },
       }));
       if (ceilings.length > 0) {
@@ -285,6 +293,10 @@ export const workloads: Workload[] = [
   contended('1 x 500, hold 0', 1, lock(500, 10, 0)),
   contended('4 x 10, hold 1 ms', 4, lock(10, 25, 1)),
   contended('4 x 10, hold 0', 4, lock(10, 50, 0)),
+  // What a section costs, by the number of processes. A JVM needs much memory, so there are at most 8.
+  contended('fleet, 1 x 1, hold 1 ms', 1, lock(1, 2_000, 1)),
+  contended('fleet, 4 x 1, hold 1 ms', 4, lock(1, 500, 1)),
+  contended('fleet, 8 x 1, hold 1 ms', 8, lock(1, 250, 1)),
   contended('fair, 1 x 20', 1, { ...lock(20, 50, 1), kind: 'fair' }),
   contended('fair, 4 x 10', 4, { ...lock(10, 25, 1), kind: 'fair' }),
   contended('read-write, 95 % reads, 1 x 50', 1, { ...lock(50, 20, 1), kind: 'read-write', readShare: 95 }),

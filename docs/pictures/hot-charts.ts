@@ -4,7 +4,7 @@ import { workloadsOf, type Results } from '../../bench/results/results.js';
 import { RULE, WORKER_COLORS } from '../../examples/demo/palette.js';
 import { Svg } from './svg.js';
 
-/* Charts of hot locks: bars in groups, on one axis with a unit. They leave out what was not measured. */
+/* Charts of hot locks and of fleets: bars in groups, on one axis with a unit. They leave out what was not measured. */
 
 const WIDTH = 860;
 const LEFT = 232;
@@ -111,6 +111,29 @@ export function drawHotFlow(results: Results): string {
       group(results, 'Empty sections', flow, 'sections/s'),
       group(results, 'Empty sections, network of 1 ms each way', behindNetworkName(flow), 'sections/s'),
     ],
+  });
+}
+
+/** What a section of a lock costs, by the number of processes that want it. */
+export function drawFleet(results: Results): string {
+  const subjects = [
+    ['holdfast withLock', 'Holdfast', WORKER_COLORS[0]],
+    ['redlock', 'redlock', OTHERS],
+    ['redis-semaphore', 'redis-semaphore', OTHERS],
+  ] as const;
+  return draw({
+    title: 'One lock, one waiting call in each process, held for 1 ms',
+    description: 'Bars: the requests of a section by the number of processes, beside other libraries.',
+    unit: 'requests for one section; less is better',
+    scale: 'linear',
+    groups: [1, 4, 16, 48].map((processes) => {
+      const rows = workloadsOf(results).get(`fleet: lock, ${processes} x 1, hold 1 ms`) ?? [];
+      const bars = subjects.flatMap(([subject, name, color]): Bar[] => {
+        const value = rows.find((row) => row.subject === subject)?.figures['requests/section'];
+        return value === undefined ? [] : [{ name, value, color }];
+      });
+      return { name: `${processes} ${processes === 1 ? 'process' : 'processes'}`, bars };
+    }),
   });
 }
 
